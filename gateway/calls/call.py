@@ -143,9 +143,10 @@ class Call:
     """One call. `admit` sets `caller`, `take` sets `body`.
 
     `path`: the variable parts of the path that it came by. `body`: the result of `Interface.check`, None where no body
-    was read. `earlier`: the stored items that it goes on with; `memory`: what its connection remembers beside the
-    store. `masking`: None where the interface is not sanitized. `limits`: the state of the key's limits after this call
-    was counted, by name. `fault_status`: of the error that its stream ended with, 0 for none.
+    was read; `body_is_plain`: see `JsonBody.is_plain`. `earlier`: the stored items that it goes on with; `memory`: what
+    its connection remembers beside the store. `masking`: None where the interface is not sanitized. `limits`: the state
+    of the key's limits after this call was counted, by name. `fault_status`: of the error that its stream ended with, 0
+    for none.
     """
 
     rules: CallRules
@@ -155,6 +156,7 @@ class Call:
     caller: Caller = field(init=False)
     path: Mapping[str, str] = field(default_factory=dict)
     body: Any = None
+    body_is_plain: bool = False
     earlier: Earlier | None = None
     memory: Memory | None = None
     masking: Masking | None = None
@@ -303,6 +305,7 @@ class Call:
         """Check a decoded body. Raises InvalidRequest and the check's other errors."""
         assert self.interface.check is not None
         self.body = self.interface.check(body, headers)
+        self.body_is_plain = body.is_plain
         if body.is_large:
             await asyncio.sleep(0)  # checking took milliseconds, and so will what follows
 

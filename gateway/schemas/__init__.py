@@ -49,10 +49,13 @@ class Checker:
     def _validator(self) -> "Validator":
         return compiled(self._schema)
 
+    def allows(self, value: Any) -> bool:
+        """Whether the value is valid. Raises ValueError for what is not a schema."""
+        return self._validator.is_valid(value)
+
     def check(self, value: Any, *, limit: int = 64) -> list[Problem]:
-        """At most `limit` problems in document order, each once; empty when the value is valid. Raises ValueError for
-        what is not a schema."""
-        if self._validator.is_valid(value):
+        """At most `limit` problems in document order, each once; empty when the value is valid. Raises as `allows`."""
+        if self.allows(value):
             return []
         problems = {str(problem): problem for problem in islice(self._finder.problems(value), limit)}
         return list(problems.values())

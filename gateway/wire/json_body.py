@@ -23,6 +23,8 @@ from gateway.wire import json_counts
 
 MAX_DEPTH = 100
 """Levels of nesting: generated schemas of tools nest a few dozen, and Python recurses over bodies."""
+_COUNTED_BYTES = 1 << 12
+"""Counting the brackets of a longer body takes longer than finding out how deep it is."""
 CUT_BYTES = 1 << 16
 """Shorter strings stay in the document."""
 LARGE_BYTES = 1 << 18
@@ -67,13 +69,15 @@ class BadJson(Exception):
 
 
 class JsonBody:
-    """A decoded body, or what is wrong with it. `size`: its bytes."""
+    """A decoded body, or what is wrong with it. `size`: its bytes. `is_plain`: its check found that nothing in it needs
+    to be changed before it goes to an upstream."""
 
-    __slots__ = ("_problem", "_value", "size")
+    __slots__ = ("_problem", "_value", "is_plain", "size")
 
     def __init__(self, raw: bytes | bytearray) -> None:
         """Decode a short body, or one whose limits were checked."""
-        self.size = len(raw)
+        self.size = size = len(raw)
+        self.is_plain = False
         self._value: Any = None
         self._problem = ""
         try:
@@ -84,7 +88,8 @@ class JsonBody:
                 place = f"(line {error.lineno}, column {error.colno})"
                 self._problem = f"is not valid JSON in UTF-8: {error.msg} {place}"
         else:
-            if raw.count(b"[") + raw.count(b"{") > MAX_DEPTH and is_too_deep(self._value):
+            may_be = size > _COUNTED_BYTES or (size > MAX_DEPTH and raw.count(b"[") + raw.count(b"{") > MAX_DEPTH)
+            if may_be and is_too_deep(self._value):
                 self._value, self._problem = None, f"is nested more than {MAX_DEPTH} levels deep"
 
     @classmethod

@@ -18,7 +18,7 @@ BUDGETS = {
     "access": 1685,
     "app": 1011,
     "bench": 6497,
-    "calls": 701,
+    "calls": 703,
     "child": 418,
     "cli": 2307,
     "config": 738,
@@ -32,13 +32,13 @@ BUDGETS = {
     "resilience": 433,
     "runtime": 1374,
     "sanitize": 5768,
-    "schemas": 240,
-    "services": 5452,
+    "schemas": 242,
+    "services": 5456,
     "shared_state": 1254,
-    "tests": 47393,
+    "tests": 47443,
     "top": 793,
-    "web": 3557,
-    "wire": 6429,
+    "web": 3563,
+    "wire": 6448,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {

@@ -63,13 +63,14 @@ class CompletionService:
         hint = f"did you mean {similar!r}? Names are case-sensitive" if similar else f"available: {known or 'none'}"
         raise ModelNotFound(f"model {scrub_keys(name[:_SHOWN_CHARS])!r} does not exist; {hint}")
 
-    async def complete(self, body: Json, stats: RequestStats) -> Json:
+    async def complete(self, body: Json, stats: RequestStats, is_plain: bool = False) -> Json:
         """A normal `chat.completion` object (see `wire.chat.answer.normalise_answer`) for a checked chat body.
+        `is_plain`: it is valid by `wire.chat.request.plain_chat`, so that nothing looks at its messages.
 
         Adds the answer's tokens to `stats`. Raises GatewayError: ModelNotFound, InvalidRequest, UpstreamError,
         BudgetSpent, NoPrice.
         """
-        call = await self._begun(body, stats)
+        call = await self._begun(body, stats, is_plain)
         held = call.held
         async with held or FREE:
             while True:
@@ -93,13 +94,13 @@ class CompletionService:
                     require_json(choice["message"]["content"] or "")
         return answer
 
-    async def stream(self, body: Json, stats: RequestStats) -> EventStream:
+    async def stream(self, body: Json, stats: RequestStats, is_plain: bool = False) -> EventStream:
         """Normal `chat.completion.chunk` events, ended by `[DONE]`, for a checked chat body. The stream of a key that
-        has no budget left for it ends with `length`.
+        has no budget left for it ends with `length`. `is_plain` as for `complete`.
 
         Raises GatewayError as `complete`, also after the first events; there is no `[DONE]` then.
         """
-        call = await self._begun(body, stats)
+        call = await self._begun(body, stats, is_plain)
         held = call.held
         async with held or FREE:
             while True:
@@ -147,13 +148,14 @@ class CompletionService:
                             count_usage(state.usage, stats)
                     return
 
-    async def _begun(self, body: Json, stats: RequestStats) -> "_ChatCall":
+    async def _begun(self, body: Json, stats: RequestStats, is_plain: bool) -> "_ChatCall":
         """A call before its first attempt, with all that its model will read; what it may use is reserved."""
-        self.resolve(body["model"])
-        await self.inline(image_parts(body))
+        entry = self.resolve(body["model"])
+        if not is_plain:
+            await self.inline(image_parts(body))
         started_s = time.perf_counter()
-        turn = Turn(self._memory, stats.key_id, body["messages"])
-        plan = self.plan(body["model"], turn.maker)
+        turn = Turn(self._memory, stats.key_id, body["messages"], is_plain=is_plain)
+        plan = self._plan(entry, turn.maker)
         if stats.spend is None:
             return _ChatCall(body, turn, plan, started_s)
         held = await stats.spend.reserve(body, stats, more=turn.remembered, fixed=plan.fixed)
@@ -177,8 +179,9 @@ class CompletionService:
 
     def _sent(self, call: "_ChatCall", attempt: Attempt, stats: RequestStats) -> Json:
         options, body = attempt.target.options, call.body
-        messages = call.turn.messages_for(attempt.maker, options.rules.thoughts)
-        sent = to_upstream({**body, "messages": messages}, options, user=self.hashed_user(body, stats))
+        if call.turn.states:
+            body = {**body, "messages": call.turn.messages_for(attempt.maker, options.rules.thoughts)}
+        sent = to_upstream(body, options, user=self.hashed_user(body, stats), is_plain=call.turn.is_plain)
         return sent if call.held is None else call.held.clipped(sent)
 
     def notes(self) -> list[str]:
@@ -197,7 +200,9 @@ class CompletionService:
     def plan(self, name: str, maker: str = "") -> Plan:
         """The attempts for a model: its own upstreams, then those of its fallbacks. The upstream `maker` is asked
         first: it has made what only it understands of the conversation. Raises ModelNotFound."""
-        entry = self.resolve(name)
+        return self._plan(self.resolve(name), maker)
+
+    def _plan(self, entry: ModelEntry, maker: str) -> Plan:
         return Plan([entry, *(self.resolve(other) for other in entry.fallback)], maker)
 
 

@@ -35,9 +35,13 @@ class TurnMemory:
             _MAX_ENTRIES, _MAX_BYTES, budget=_BYTES_PER_KEY, ttl_s=_TTL_S, on_drop=lambda key, value: None, clock=clock
         )
 
+    def has(self, owner: str) -> bool:
+        """Whether an answer for this key had anything to keep."""
+        return self._states.has(owner)
+
     def find(self, owner: str, before: Json | None, message: Json) -> Json | None:
         """The state of an assistant's message, by the first of its calls that is known."""
-        if not self._states.has(owner):  # no answer for this key had anything to keep: a history costs no fingerprints
+        if not self.has(owner):  # a history costs no fingerprints
             return None
         for after, alone in prints_of(before, message):
             value = self._states.get((owner, after)) or self._states.get((owner, alone))
@@ -90,20 +94,23 @@ class SealedStates(Carrier):
 
 class Turn:
     """One request's conversation. `maker`: the upstream that made the newest message with a state, empty for none.
-    `ids`: makes those of the answer's calls unique. `remembered`: the states that the messages have not themselves."""
+    `ids`: makes those of the answer's calls unique. `remembered`: the states that the messages have not themselves.
+    `states`: by index, of the messages that an upstream gets in another way. `is_plain`: the messages have none
+    themselves, and go to every upstream as they are unless there are `states`."""
 
-    def __init__(self, memory: TurnMemory, owner: str, messages: Sequence[Json]) -> None:
+    def __init__(self, memory: TurnMemory, owner: str, messages: Sequence[Json], *, is_plain: bool = False) -> None:
         self._memory, self._owner, self._messages = memory, owner, messages
         self.ids = CallIds(messages)
-        self._states: dict[int, Json | None] = {}
+        self.states: dict[int, Json | None] = {}
         self.remembered: list[Json] = []
-        self.maker = ""
-        for index, message in enumerate(messages):
+        self.maker, self.is_plain = "", is_plain
+        for index, message in enumerate(messages if not is_plain or memory.has(owner) else ()):
             if message["role"] == "assistant" and not message.keys() <= _PLAIN:
                 state = self._found(index, message)
                 if state is not None or is_changed(message):
-                    self._states[index] = state
+                    self.states[index] = state
                 self.maker = state["by"] if state is not None else self.maker
+        self.is_plain = is_plain and not self.states
 
     def _found(self, index: int, message: Json) -> Json | None:
         before = self._messages[index - 1] if index else None
@@ -114,11 +121,9 @@ class Turn:
         return found or (given if isinstance(given, dict) and isinstance(given.get("by"), str) else None)
 
     def messages_for(self, upstream: str, form: str) -> list[Json]:
-        """The messages as an upstream gets them. `form`: see `wire.parameters.Rules.thoughts`."""
-        if not self._states:
-            return list(self._messages)
+        """The messages with the `states`, as an upstream gets them. `form`: see `wire.parameters.Rules.thoughts`."""
         sent = list(self._messages)
-        for index, state in self._states.items():
+        for index, state in self.states.items():
             sent[index] = given_back(sent[index], state, upstream, form)
         return with_own_ids(sent)
 

@@ -20,7 +20,7 @@ from gateway.web.handlers.model_routes import by_schema, require_kind, require_s
 from gateway.web.state import CALL
 from gateway.wire.chat.dialect import ChatDialect
 from gateway.wire.chat.hosted_answer import HostedChat
-from gateway.wire.chat.request import is_legacy
+from gateway.wire.chat.request import is_legacy, plain_chat
 from gateway.wire.hosted_answer import LOGPROBS_LEFT_OUT
 from gateway.wire.url_citations import KeptLinks
 
@@ -36,7 +36,8 @@ class ChatHandler:
     def __init__(self, completions: CompletionService, ocr: OcrService, hosted: HostedSearch, files: FileParts) -> None:
         self._completions, self._ocr, self._hosted, self._files = completions, ocr, hosted, files
         self._dialect = ChatDialect()
-        self.check = by_schema(schemas.load("chat"))
+        chat = schemas.load("chat")
+        self.check = by_schema(chat, plain_chat(chat))
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """JsonReply of a `chat.completion`, or EventReply of its chunks. Raises ModelNotFound, Forbidden, UpstreamError
@@ -45,14 +46,16 @@ class ChatHandler:
         body: Json = call.body
         entry = require_kind(self._completions.resolve(body["model"]), *_SCOPE_OF_KIND)
         require_scope(call.caller, _SCOPE_OF_KIND[entry.kind])
-        if entry.kind == "text":
+        if entry.kind == "text" and not call.body_is_plain:
             await self._files.replace(call, entry, body)
         if body.get(_SEARCH) is not None:
             return await self._search(call, entry, body)
-        service = self._ocr if entry.kind == "ocr" else self._completions
+        is_ocr, stats, is_plain = entry.kind == "ocr", call.stats, call.body_is_plain
         if body.get("stream"):
-            return self._streamed(call, entry, service.stream(body, call.stats))
-        return whole(call, await service.complete(body, call.stats))
+            stream = self._ocr.stream(body, stats) if is_ocr else self._completions.stream(body, stats, is_plain)
+            return self._streamed(call, entry, stream)
+        answer = self._ocr.complete(body, stats) if is_ocr else self._completions.complete(body, stats, is_plain)
+        return whole(call, await answer)
 
     async def _search(self, call: Call, entry: ModelEntry, body: Json) -> web.StreamResponse:
         """The reply to a request with `web_search_options`. Raises InvalidRequest, Forbidden, and as `handle`."""

@@ -26,7 +26,8 @@ STATE = "gateway_state"
 """The member of a message in which a translated conversation has the state that its client handed back."""
 THOUGHTS = ("reasoning_content", "reasoning")
 """Names under which upstreams write thoughts as text: DeepSeek and most, then vLLM, Ollama, OpenRouter."""
-_BETWEEN_TURNS = frozenset((STATE, *THOUGHTS))
+BETWEEN_TURNS = frozenset((STATE, *THOUGHTS))
+"""Members of a message that are another upstream's, or written in another way for this one."""
 _OF_MESSAGE = frozenset(("role", "content", "refusal", "tool_calls", "function_call", "name", *THOUGHTS, STATE))
 _OF_CALL = frozenset(("index", "id", "type", "function", "custom"))
 _JOINED = ("text", "summary", "thinking", "data", "content", "signature")
@@ -165,7 +166,7 @@ def is_changed(message: Json) -> bool:
     """Whether an assistant's message without a state is another one for its upstream: for its thoughts, or for an id of
     a call that was made unique. Most of a history is not."""
     calls = message.get("tool_calls") or ()
-    return not message.keys().isdisjoint(_BETWEEN_TURNS) or any(
+    return not message.keys().isdisjoint(BETWEEN_TURNS) or any(
         isinstance(identity := call.get("id"), str) and MARK in identity for call in calls
     )
 

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
+from gateway.wire.chat.call_ids import MARK
+from gateway.wire.chat.kept import BETWEEN_TURNS
 from gateway.wire.parameters import Rules
 
 _HOST_OR_CREDENTIAL = frozenset({
@@ -30,8 +32,6 @@ IMAGE_PARTS = ("image_url", "input_image")
 """Types of the parts with an image: chat's, and that of the responses route."""
 _TEXT_FIELDS = 2
 """Fields of a text part (`type` and `text`), which is not checked further."""
-_PLAIN_ROLES = ("user", "assistant", "system")
-"""Roles that every upstream accepts as they are."""
 CACHE = "gateway_cache"
 """The member of a text part or tool in which a translated request has its caller's `cache_control`."""
 THINKING = "gateway_thinking"
@@ -89,8 +89,33 @@ class UpstreamOptions:
     one_system: bool = False
 
 
-def to_upstream(body: Json, options: UpstreamOptions, *, user: str | None = None) -> Json:
-    """The chat body to send for a checked body, `{model, messages, …}`.
+def plain_chat(chat: Json) -> Json:
+    """The schema of chat bodies whose messages go to every upstream as they are: texts and calls, nothing of an older
+    interface, nothing that an upstream must get back. `chat`: the schema of all bodies; this one allows less."""
+    calls = {"type": "array", "maxItems": 256}
+    calls["items"] = {"type": "object", "properties": {"id": {"not": {"pattern": MARK}}}}
+    text, identity = {"type": "string"}, {"type": "string", "minLength": 1, "maxLength": 256}
+    known: Json = {
+        "role": {"enum": ["system", "user", "assistant", "tool"]},
+        "content": {"type": ["string", "null"]},
+        "name": {"type": ["string", "null"], "maxLength": 256},
+        "tool_call_id": identity,
+        "tool_calls": calls,
+        **dict.fromkeys(("function_call", *BETWEEN_TURNS), False),
+    }
+    message: Json = {"type": "object", "required": ["role"], "properties": known}
+    message["if"] = {"properties": {"role": {"const": "assistant"}}}
+    message["else"] = {
+        "required": ["content"],
+        "properties": {"content": text},
+        "if": {"properties": {"role": {"const": "tool"}}},
+        "then": {"required": ["tool_call_id"]},
+    }
+    return {**chat, "$defs": {"message": message}}
+
+
+def to_upstream(body: Json, options: UpstreamOptions, *, user: str | None = None, is_plain: bool = False) -> Json:
+    """The chat body to send for a checked body, `{model, messages, …}`. `is_plain`: it is valid by `plain_chat`.
 
     Legacy `functions` become `tools`, flat tools become nested, fields with null are left out; then come the rules of
     the upstream. A stream always requests usage. `user` is the hash to send instead of the caller's `user`;
@@ -100,14 +125,14 @@ def to_upstream(body: Json, options: UpstreamOptions, *, user: str | None = None
     sent["model"] = options.model
     sent.pop(THINKING, None)
     messages = body["messages"]
-    if changed := [message for message in messages if not _is_current(message)]:
+    if not is_plain:
         sent["messages"] = [_upstream_message(message, caches=options.rules.caches) for message in messages]
     if "user" in sent:
         sent.pop("user")
         if user is not None:
             sent["user"] = user
     _functions_as_tools(sent)
-    if any(map(_is_old_call, changed)):
+    if not is_plain and any(map(_is_old_call, messages)):
         sent["messages"] = _pair_calls(sent["messages"])
     if "tools" in sent:
         sent["tools"] = [_with_cache(nested_tool(tool), options.rules.caches) for tool in sent["tools"] or ()]
@@ -186,16 +211,6 @@ def without_hosts(body: Json) -> Json:
 def _forbidden(name: str) -> bool:
     lower = name.lower()
     return lower in _HOST_OR_CREDENTIAL or lower in _ABOUT_THE_CLIENT or lower.startswith(_CREDENTIAL_PREFIXES)
-
-
-def _is_current(message: Json) -> bool:
-    """True for a message that is sent as it is, as nearly all are."""
-    content, role = message.get("content"), message["role"]
-    return (
-        (type(content) is str or content is None)
-        and (role in _PLAIN_ROLES or (role == "tool" and bool(message.get("tool_call_id"))))
-        and "function_call" not in message
-    )
 
 
 def _upstream_message(message: Json, *, caches: bool) -> Json:
