@@ -17,7 +17,7 @@ from tests.support.paths import ROOT
 BUDGETS = {
     "access": 1682,
     "app": 1011,
-    "bench": 6489,
+    "bench": 6564,
     "calls": 702,
     "child": 429,
     "cli": 2320,
