@@ -19,6 +19,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from gateway.engines.documents.document_text import DocumentText
+from gateway.engines.documents.pdf_form import form_fields, upright, with_fields
 from gateway.engines.fetch.errors import Unreadable
 from gateway.geometry.blocks import body_of, build_blocks, is_bold, paragraph
 from gateway.geometry.boxes import Line, PageBlock, Rect, Region, Table, Word, hull, no_such_pages
@@ -41,7 +42,7 @@ BLACK = 1000
 LINE_END_HYPHENS = "\x02\xad\ufffe"
 """What PDFium gives for the hyphen of a word that goes on in the next line."""
 MAX_CHARS_PER_PAGE = 60_000
-MAX_LINKS, MAX_ANNOTATIONS = 1_000, 2_000
+MAX_LINKS = 1_000
 MAX_OBJECTS, MAX_SEGMENTS, MAX_FORM_DEPTH = 5_000, 400, 4
 """Drawn objects of a page, segments of one path, and forms inside forms that are looked at."""
 MIN_RULE, RULE_WIDTH, SAME_RULE = 8.0, 3.0, 3.0
@@ -50,8 +51,6 @@ MAX_RULES, MAX_CELLS = 1_000, 4_000
 LINK_START, _FIRST_LINK = "\U00100000", 0x100001
 """Before each word of a link, and the character behind it, which says of which link: private use characters."""
 _FIRST_PRIVATE = "\U000f0000"
-_FIELD_HEIGHT = 12.0
-"""Height of a line in a field of a form, in points."""
 _SKEW = math.radians(5)
 """Text turned by so much less or more than a quarter is turned by its own angle."""
 
@@ -100,7 +99,7 @@ def read_page(raw: Any, document: Any, index: int, out: DocumentText) -> PdfPage
         with out.part("links"):
             links = _links(raw, document, page, height)
         with out.part("form"):
-            fields = _fields(raw, document, page, height)
+            fields = form_fields(raw, document, page, height)
         page = _flattened(raw, document, page, index)
         drawn = _Drawn(raw, height)
         with out.part("drawings"):
@@ -125,7 +124,7 @@ def _arranged(letters: list[_Letter], fields: list[Word], size: Rect, links: lis
     for letter in letters:
         directions.setdefault(_direction(letter.angle), []).append(letter)
     if not directions:
-        return PdfPage(_field_lines(fields), links=links)
+        return PdfPage(with_fields([], fields, []), links=links)
     main = max(directions, key=lambda angle: len(directions[angle]))
     found = PdfPage(links=links)
     for angle, members in directions.items():
@@ -133,7 +132,8 @@ def _arranged(letters: list[_Letter], fields: list[Word], size: Rect, links: lis
         lines = _lines([each._replace(rect=place(each.rect)) for each in members])
         if angle == main:
             found.grids = _grids([place(rule) for rule in rules]) if main % (math.pi / 2) < _SKEW else []
-            found.lines = lines + _field_lines([Word(each.text, place(each.rect)) for each in fields])
+            values = [Word(each.text, place(each.rect)) for each in fields]
+            found.lines = with_fields(lines, values, found.grids)
         else:
             found.turned.append(lines)
     return found
@@ -276,6 +276,8 @@ def _pieces(row: list[_Letter]) -> Iterable[list[_Letter]]:
 def _with_certain_spaces(run: list[_Letter]) -> list[_Letter]:
     """The letters; a space that PDFium guessed from a gap goes where the gap is no wider than others of the run inside
     words, or much narrower than its spaces: in the text layers of scans, letters stand apart as in the picture."""
+    if not any(letter.begins_word and letter.is_guessed for letter in run[1:]):
+        return run
     gaps = [(_gap(last.rect, letter.rect), letter) for last, letter in pairwise(run)]
     inside = median([gap for gap, letter in gaps if not letter.begins_word] or [0.0])
     spaces = median([gap for gap, letter in gaps if letter.begins_word and not letter.is_guessed] or [0.0])
@@ -365,61 +367,8 @@ def _links(raw: Any, document: Any, page: Any, height: float) -> list[tuple[Rect
             continue
         buffer = ctypes.create_string_buffer(size)
         raw.FPDFAction_GetURIPath(document, action, buffer, size)
-        found.append((_upright(box, height), buffer.value.decode("utf-8", "replace")))
+        found.append((upright(box, height), buffer.value.decode("utf-8", "replace")))
     return found
-
-
-def _upright(box: Any, height: float) -> Rect:
-    x1, x2 = sorted((box.left, box.right))
-    y1, y2 = sorted((height - box.top, height - box.bottom))
-    return Rect(x1, y1, x2, y2)
-
-
-def _fields(raw: Any, document: Any, page: Any, height: float) -> list[Word]:
-    """The values of a page's filled-in fields in their places; a box that can be ticked is `☒` or `☐`."""
-    if document.formenv is None and document.get_formtype() in (raw.FORMTYPE_NONE,):
-        return []
-    if document.formenv is None:
-        document.init_forms()
-    form, found = document.formenv, []
-    for number in range(min(raw.FPDFPage_GetAnnotCount(page), MAX_ANNOTATIONS) if form is not None else 0):
-        annotation = raw.FPDFPage_GetAnnot(page, number)
-        if not annotation:
-            continue
-        box = raw.FS_RECTF()
-        if raw.FPDFAnnot_GetSubtype(annotation) == raw.FPDF_ANNOT_WIDGET and raw.FPDFAnnot_GetRect(annotation, box):
-            value = _value(raw, form, annotation)
-            if value.strip():
-                found.append(Word(value, _upright(box, height)))
-        raw.FPDFPage_CloseAnnot(annotation)
-    return found
-
-
-def _value(raw: Any, form: Any, annotation: Any) -> str:
-    kind = raw.FPDFAnnot_GetFormFieldType(form, annotation)
-    if kind in (raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_RADIOBUTTON):
-        return "☒" if raw.FPDFAnnot_IsChecked(form, annotation) else "☐"
-    if kind not in (raw.FPDF_FORMFIELD_TEXTFIELD, raw.FPDF_FORMFIELD_COMBOBOX, raw.FPDF_FORMFIELD_LISTBOX):
-        return ""
-    size = raw.FPDFAnnot_GetFormFieldValue(form, annotation, None, 0)
-    buffer = ctypes.create_string_buffer(max(2, size))
-    raw.FPDFAnnot_GetFormFieldValue(form, annotation, ctypes.cast(buffer, ctypes.POINTER(raw.FPDF_WCHAR)), size)
-    return buffer.raw[: max(0, size - 2)].decode("utf-16-le", "replace")
-
-
-def _field_lines(fields: list[Word]) -> list[Line]:
-    """The values as lines in their places, one below the other where a value has several."""
-    lines = []
-    for value in fields:
-        texts = [each for each in value.text.splitlines() if each.strip()]
-        height = min(_FIELD_HEIGHT, value.rect.height / max(1, len(texts)))
-        top = value.rect.center_y - height * len(texts) / 2
-        for number, text in enumerate(texts):
-            width = min(value.rect.width, len(text) * height / 2)
-            y = top + number * height
-            rect = Rect(value.rect.x1, y, value.rect.x1 + width, y + height)
-            lines.append(Line(rect, text=text, words=(Word(text, rect),), size=height))
-    return lines
 
 
 class _Drawn:
@@ -631,6 +580,9 @@ def read_pdf(pdfium: Any, body: bytes, out: DocumentText, wish: PdfWish = NO_WIS
     """
     document = _opened(pdfium, body)
     try:
+        with out.part("form"):
+            if document.get_formtype() != pdfium.raw.FORMTYPE_NONE:
+                document.init_forms()  # before the first page is opened, or boxes are not known to be ticked
         total = len(document)
         first, last = wish.pages or (1, total)
         if not 1 <= first <= last or first > total:

@@ -75,3 +75,30 @@ def test_letters_of_a_scan_stand_as_far_apart_as_their_line_has_them(apart: floa
             content += _at(at, 700, text)
             at += len(text) * (6 + apart)
     assert _read(content) == ["North Buona Vista Drive"]
+
+
+def test_the_value_of_a_field_stands_behind_its_label() -> None:
+    content = _at(60, 700, "Name:") + _at(60, 680, "Home harbour:") + _at(60, 640, "Street") + _at(260, 640, "Town")
+    content += _at(80, 580, "Rope") + _at(180, 580, "Paint")
+    fields = [
+        _FIELD % (200, 698, 400, 710, b"a", b"/FT/Tx/V(Aurora)"),
+        _FIELD % (200, 678, 400, 690, b"b", b"/FT/Tx/V(Kiel)"),
+        _FIELD % (60, 622, 200, 636, b"c", b"/FT/Tx/V(Quay 4)"),
+        _FIELD % (260, 622, 400, 636, b"d", b"/FT/Tx/V(Bergen)"),
+        _FIELD % (64, 578, 74, 588, b"e", _BOX % (b"Yes", b"Yes")),
+        _FIELD % (164, 578, 174, 588, b"f", _BOX % (b"Off", b"Off")),
+    ]
+    read = " ".join(" ".join(_read(content, fields=fields)).split())
+    assert read == "Name: Aurora Home harbour: Kiel Street Quay 4 Town Bergen ☒ Rope ☐ Paint"
+
+
+def test_values_of_several_rows_below_one_head_stay_a_table() -> None:
+    heads = ((60, "Article"), (220, "Pieces"), (380, "Price"))
+    content = "".join(_at(x, 700, head) for x, head in heads)
+    fields = [
+        _FIELD
+        % (x, 682 - 16 * y, x + 60, 694 - 16 * y, b"%d" % (3 * y + n), b"/FT/Tx/V(%s%d)" % (b"abc"[n : n + 1], y))
+        for y in range(3)
+        for n, (x, _) in enumerate(heads)
+    ]
+    assert _read(content, fields=fields) == ["Article\tPieces\tPrice\na0\tb0\tc0\na1\tb1\tc1\na2\tb2\tc2"]
