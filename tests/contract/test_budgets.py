@@ -35,7 +35,7 @@ BUDGETS = {
     "schemas": 240,
     "services": 5423,
     "shared_state": 1254,
-    "tests": 47307,
+    "tests": 47312,
     "top": 793,
     "web": 3557,
     "wire": 6429,
