@@ -86,12 +86,12 @@ def texts_beside(rects: Sequence[Rect]) -> list[list[int]]:
     return split(list(range(len(rects))), 0)
 
 
-def _is_filled(rects: list[Rect]) -> bool:
+def _is_filled(rects: list[Rect], least_heights: float = MIN_FILLED_HEIGHTS) -> bool:
     """Whether nearly all lines of a column reach over its width, as those of running text do and cells do not."""
     widths = sorted(rect.width for rect in rects)
     wide, narrow = widths[int(FILLED_SHARE * (len(widths) - 1))], widths[int((1 - FILLED_SHARE) * (len(widths) - 1))]
     height = median(rect.height for rect in rects)
-    return len(rects) >= MIN_FILLED_LINES and narrow >= max(FILLED * wide, MIN_FILLED_HEIGHTS * height)
+    return len(rects) >= MIN_FILLED_LINES and narrow >= max(FILLED * wide, least_heights * height)
 
 
 def is_aside(rects: Sequence[Rect], others: Sequence[Rect], extent: Rect | None = None) -> bool:
@@ -348,7 +348,7 @@ def _is_column(rects: list[Rect], beside: list[Rect], extent: Rect) -> bool:
     width = median(rect.width for rect in rects)
     if width < least:
         width = median(rect.width for rect in _unbroken(rects))
-    if width >= least:
+    if width >= least or _is_filled(rects, MIN_COLUMN_HEIGHTS):
         return True
     is_wide = len(rects) >= MIN_NARROW_LINES and width >= MIN_NARROW_HEIGHTS * height
     return is_wide and aligned_share(rects, beside) <= MAX_ALIGNED

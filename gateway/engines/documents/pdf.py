@@ -12,12 +12,14 @@ import math
 import re
 import time
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from statistics import median
 from typing import Any, NamedTuple
 
 from gateway.engines.documents.document_text import DocumentText
+from gateway.engines.documents.pdf_form import form_fields, upright, with_fields
 from gateway.engines.fetch.errors import Unreadable
 from gateway.geometry.blocks import body_of, build_blocks, is_bold, paragraph
 from gateway.geometry.boxes import Line, PageBlock, Rect, Region, Table, Word, hull, no_such_pages
@@ -28,6 +30,11 @@ CELL_GAP = 0.8
 SAME_LINE = 0.4
 """The share of its height that a letter has in common with the one before on a line: raised and lowered ones have half.
 """
+GUESSED_SPACE, GUESSED_SHARE = 0.1, 0.5
+"""From where PDFium's guess of a space counts: a gap so much of its height wider than those inside words, and so wide
+as a share of the line's own spaces."""
+_FIRST_LEFTWARD, _ALEFS, _LAM = "\u0590", ("ا", "أ", "إ", "آ"), "ل"
+"""Where scripts begin that run from right to left; letters whose ligature is drawn as one."""
 MIN_SPACES, EQUAL_SPACES, MAX_SPACE = 2, 1.1, 1.6
 """A line whose so many spaces differ by no greater factor is justified; its spaces may be so many heights wide."""
 BLACK = 1000
@@ -35,7 +42,7 @@ BLACK = 1000
 LINE_END_HYPHENS = "\x02\xad\ufffe"
 """What PDFium gives for the hyphen of a word that goes on in the next line."""
 MAX_CHARS_PER_PAGE = 60_000
-MAX_LINKS, MAX_ANNOTATIONS = 1_000, 2_000
+MAX_LINKS = 1_000
 MAX_OBJECTS, MAX_SEGMENTS, MAX_FORM_DEPTH = 5_000, 400, 4
 """Drawn objects of a page, segments of one path, and forms inside forms that are looked at."""
 MIN_RULE, RULE_WIDTH, SAME_RULE = 8.0, 3.0, 3.0
@@ -43,8 +50,7 @@ MIN_RULE, RULE_WIDTH, SAME_RULE = 8.0, 3.0, 3.0
 MAX_RULES, MAX_CELLS = 1_000, 4_000
 LINK_START, _FIRST_LINK = "\U00100000", 0x100001
 """Before each word of a link, and the character behind it, which says of which link: private use characters."""
-_FIELD_HEIGHT = 12.0
-"""Height of a line in a field of a form, in points."""
+_FIRST_PRIVATE = "\U000f0000"
 _SKEW = math.radians(5)
 """Text turned by so much less or more than a quarter is turned by its own angle."""
 
@@ -71,13 +77,14 @@ class PdfPage:
 
 
 class _Letter(NamedTuple):
-    """A character: its box, as high as a line of its type, its angle, whether a space comes before it, the weight of
-    its type (400 is regular, 700 bold; 0 unknown), its link or -1."""
+    """A character: its box, as high as a line of its type, its angle, whether a space comes before it, and whether that
+    is only PDFium's guess from a gap, the weight of its type (400 is regular, 700 bold; 0 unknown), its link or -1."""
 
     character: str
     rect: Rect
     angle: float = 0.0
     begins_word: bool = False
+    is_guessed: bool = False
     weight: int = 0
     link: int = -1
 
@@ -92,7 +99,7 @@ def read_page(raw: Any, document: Any, index: int, out: DocumentText) -> PdfPage
         with out.part("links"):
             links = _links(raw, document, page, height)
         with out.part("form"):
-            fields = _fields(raw, document, page, height)
+            fields = form_fields(raw, document, page, height)
         page = _flattened(raw, document, page, index)
         drawn = _Drawn(raw, height)
         with out.part("drawings"):
@@ -117,19 +124,36 @@ def _arranged(letters: list[_Letter], fields: list[Word], size: Rect, links: lis
     for letter in letters:
         directions.setdefault(_direction(letter.angle), []).append(letter)
     if not directions:
-        return PdfPage(_field_lines(fields), links=links)
+        return PdfPage(with_fields([], fields, []), links=links)
     main = max(directions, key=lambda angle: len(directions[angle]))
     found = PdfPage(links=links)
     for angle, members in directions.items():
-        turned = [each._replace(rect=_turned(each.rect, angle, size)) for each in members]
-        lines = _lines(turned)
+        place = _place_in(members, angle, size)
+        lines = _lines([each._replace(rect=place(each.rect)) for each in members])
         if angle == main:
-            values = [Word(each.text, _turned(each.rect, angle, size)) for each in fields]
-            found.lines = lines + _field_lines(values)
+            found.grids = _grids([place(rule) for rule in rules]) if main % (math.pi / 2) < _SKEW else []
+            values = [Word(each.text, place(each.rect)) for each in fields]
+            found.lines = with_fields(lines, values, found.grids)
         else:
             found.turned.append(lines)
-    found.grids = _grids([_turned(rule, main, size) for rule in rules]) if main % (math.pi / 2) < _SKEW else []
     return found
+
+
+def _place_in(letters: list[_Letter], angle: float, size: Rect) -> Callable[[Rect], Rect]:
+    """Where a box of the page is in the layout of letters of one angle: turned upright and, where most letters are of a
+    script that runs from right to left, as in a mirror, so that left comes first there too."""
+    is_mirrored = 2 * sum(_is_leftward(each.character) for each in letters) > len(letters)
+
+    def place(rect: Rect) -> Rect:
+        x1, y1, x2, y2 = _turned(rect, angle, size)
+        return Rect(-x2, y1, -x1, y2) if is_mirrored else Rect(x1, y1, x2, y2)
+
+    return place
+
+
+def _is_leftward(character: str) -> bool:
+    """Whether a character is of a script that runs from right to left."""
+    return character >= _FIRST_LEFTWARD and unicodedata.bidirectional(character[0]) in ("R", "AL")
 
 
 def _direction(angle: float) -> float:
@@ -172,16 +196,20 @@ def _link_at(rect: Rect, links: list[tuple[Rect, str]]) -> int:
 
 def _letters(raw: Any, text: Any, page: Any, drawn: "_Drawn", out: DocumentText) -> list[_Letter]:
     """The letters that stand on the page, not beside it, and are drawn."""
-    letters, unseen, height = [], [], page.get_height()
+    letters, unseen, height = list[_Letter](), [], page.get_height()
     x1, x2 = sorted(page.get_bbox()[::2])
     y1, y2 = sorted(page.get_bbox()[1::2])
-    box, after_space = raw.FS_RECTF(), True
+    box, after_space, is_guessed, half = raw.FS_RECTF(), True, True, ""
     for index in range(min(text.count_chars(), MAX_CHARS_PER_PAGE)):
         character = chr(raw.FPDFText_GetUnicode(text, index) or 0x20)
         if character in LINE_END_HYPHENS:
             character = "-"
+        elif "\udc00" <= character <= "\udfff":
+            character, half = _whole_character(half + character), ""
         if not character.strip():
-            after_space = True
+            after_space, is_guessed = True, is_guessed and raw.FPDFText_IsGenerated(text, index) == 1
+        elif "\ud800" <= character <= "\udbff":
+            half = character  # PDFium gives UTF-16
         elif raw.FPDFText_GetLooseCharBox(text, index, box):
             if box.right < x1 or box.left > x2 or box.top < y1 or box.bottom > y2:
                 continue
@@ -191,39 +219,82 @@ def _letters(raw: Any, text: Any, page: Any, drawn: "_Drawn", out: DocumentText)
                 continue
             weight = raw.FPDFText_GetFontWeight(text, index) if after_space else 0
             angle = (2 * math.pi - raw.FPDFText_GetCharAngle(text, index)) % (2 * math.pi)
-            letters.append(_Letter(_plain(character), rect, angle, after_space, max(0, weight)))
-            after_space = False
+            letter = _Letter(_plain(character), rect, angle, after_space, is_guessed, max(0, weight))
+            if letter.character == _LAM and letters and letters[-1].rect == rect and letters[-1].character in _ALEFS:
+                letters[-1:] = [letters[-1]._replace(character=_LAM), letter._replace(character=letters[-1].character)]
+            else:
+                letters.append(letter)
+            after_space, is_guessed = False, True
     out.leave_out("".join(unseen))
     return letters
 
 
+def _whole_character(pair: str) -> str:
+    """The character of a pair of surrogates; U+FFFD for half a pair, and for private ones, which mark links here."""
+    character = pair.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return character if len(character) == 1 and character < _FIRST_PRIVATE else "\ufffd"
+
+
 def _plain(text: str) -> str:
     """A character; ligatures and other presentation forms as the letters they stand for."""
-    is_form = "\ufb00" <= text <= "\ufb06" or "\ufe70" <= text <= "\ufefc"
+    is_form = "\ufb00" <= text <= "\ufb06" or "\ufb1d" <= text <= "\ufefc"
     return unicodedata.normalize("NFKC", text) if is_form else text
 
 
 def _lines(letters: list[_Letter]) -> list[Line]:
     lines: list[Line] = []
-    run: list[_Letter] = []
+    row: list[_Letter] = []
     for letter in letters:
-        if run and not _goes_on(run[-1], letter):
-            lines.append(_line_of(run))
-            run = []
-        run.append(letter)
-    return _with_wide_spaces([*lines, _line_of(run)] if run else lines)
+        if row and not _is_on_line(row[-1].rect, letter.rect):
+            lines += map(_line_of, _pieces(row))
+            row = []
+        row.append(letter)
+    return _with_wide_spaces([*lines, *map(_line_of, _pieces(row))])
 
 
-def _goes_on(last: _Letter, letter: _Letter) -> bool:
-    """Whether a letter follows the last one on the same line, without a wide gap."""
-    before, rect, size = last.rect, letter.rect, max(last.rect.height, letter.rect.height)
-    shared = min(before.y2, rect.y2) - max(before.y1, rect.y1)
-    return shared > SAME_LINE * min(before.height, rect.height) and -size < rect.x1 - before.x2 < CELL_GAP * size
+def _is_on_line(before: Rect, rect: Rect) -> bool:
+    return min(before.y2, rect.y2) - max(before.y1, rect.y1) > SAME_LINE * min(before.height, rect.height)
+
+
+def _pieces(row: list[_Letter]) -> Iterable[list[_Letter]]:
+    """The letters of a row, cut at wide gaps and where it goes back. Letters of scripts that run from right to left
+    are in the order of reading, which is not that of their places: in their rows the gaps alone count."""
+    order = list(range(len(row)))
+    if is_leftward := any(_is_leftward(letter.character) for letter in row):
+        order.sort(key=lambda at: row[at].rect.x1)
+    numbers = dict.fromkeys(order[:1], 0)
+    for last, at in pairwise(order):
+        before, rect = row[last].rect, row[at].rect
+        gap, size = rect.x1 - before.x2, max(before.height, rect.height)
+        numbers[at] = numbers[last] + (gap >= CELL_GAP * size or (gap <= -size and not is_leftward))
+    pieces: dict[int, list[_Letter]] = {}
+    for at, letter in enumerate(row):
+        pieces.setdefault(numbers[at], []).append(letter)
+    return pieces.values()
+
+
+def _with_certain_spaces(run: list[_Letter]) -> list[_Letter]:
+    """The letters; a space that PDFium guessed from a gap goes where the gap is no wider than others of the run inside
+    words, or much narrower than its spaces: in the text layers of scans, letters stand apart as in the picture."""
+    if not any(letter.begins_word and letter.is_guessed for letter in run[1:]):
+        return run
+    gaps = [(_gap(last.rect, letter.rect), letter) for last, letter in pairwise(run)]
+    inside = median([gap for gap, letter in gaps if not letter.begins_word] or [0.0])
+    spaces = median([gap for gap, letter in gaps if letter.begins_word and not letter.is_guessed] or [0.0])
+    least = max(inside + GUESSED_SPACE * run[0].rect.height, GUESSED_SHARE * spaces)
+    return run[:1] + [
+        letter._replace(begins_word=False) if letter.is_guessed and gap < least else letter for gap, letter in gaps
+    ]
+
+
+def _gap(rect: Rect, other: Rect) -> float:
+    """The distance of two boxes beside one another."""
+    return max(other.x1 - rect.x2, rect.x1 - other.x2)
 
 
 def _line_of(run: list[_Letter]) -> Line:
     words: list[tuple[str, Rect, int]] = []
-    for letter in run:
+    for letter in _with_certain_spaces(run):
         if letter.begins_word or not words or words[-1][2] != letter.link:
             is_inside = not letter.begins_word and bool(words)
             words.append(("\0" * is_inside + letter.character, letter.rect, letter.link))
@@ -296,61 +367,8 @@ def _links(raw: Any, document: Any, page: Any, height: float) -> list[tuple[Rect
             continue
         buffer = ctypes.create_string_buffer(size)
         raw.FPDFAction_GetURIPath(document, action, buffer, size)
-        found.append((_upright(box, height), buffer.value.decode("utf-8", "replace")))
+        found.append((upright(box, height), buffer.value.decode("utf-8", "replace")))
     return found
-
-
-def _upright(box: Any, height: float) -> Rect:
-    x1, x2 = sorted((box.left, box.right))
-    y1, y2 = sorted((height - box.top, height - box.bottom))
-    return Rect(x1, y1, x2, y2)
-
-
-def _fields(raw: Any, document: Any, page: Any, height: float) -> list[Word]:
-    """The values of a page's filled-in fields in their places; a box that can be ticked is `☒` or `☐`."""
-    if document.formenv is None and document.get_formtype() in (raw.FORMTYPE_NONE,):
-        return []
-    if document.formenv is None:
-        document.init_forms()
-    form, found = document.formenv, []
-    for number in range(min(raw.FPDFPage_GetAnnotCount(page), MAX_ANNOTATIONS) if form is not None else 0):
-        annotation = raw.FPDFPage_GetAnnot(page, number)
-        if not annotation:
-            continue
-        box = raw.FS_RECTF()
-        if raw.FPDFAnnot_GetSubtype(annotation) == raw.FPDF_ANNOT_WIDGET and raw.FPDFAnnot_GetRect(annotation, box):
-            value = _value(raw, form, annotation)
-            if value.strip():
-                found.append(Word(value, _upright(box, height)))
-        raw.FPDFPage_CloseAnnot(annotation)
-    return found
-
-
-def _value(raw: Any, form: Any, annotation: Any) -> str:
-    kind = raw.FPDFAnnot_GetFormFieldType(form, annotation)
-    if kind in (raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_RADIOBUTTON):
-        return "☒" if raw.FPDFAnnot_IsChecked(form, annotation) else "☐"
-    if kind not in (raw.FPDF_FORMFIELD_TEXTFIELD, raw.FPDF_FORMFIELD_COMBOBOX, raw.FPDF_FORMFIELD_LISTBOX):
-        return ""
-    size = raw.FPDFAnnot_GetFormFieldValue(form, annotation, None, 0)
-    buffer = ctypes.create_string_buffer(max(2, size))
-    raw.FPDFAnnot_GetFormFieldValue(form, annotation, ctypes.cast(buffer, ctypes.POINTER(raw.FPDF_WCHAR)), size)
-    return buffer.raw[: max(0, size - 2)].decode("utf-16-le", "replace")
-
-
-def _field_lines(fields: list[Word]) -> list[Line]:
-    """The values as lines in their places, one below the other where a value has several."""
-    lines = []
-    for value in fields:
-        texts = [each for each in value.text.splitlines() if each.strip()]
-        height = min(_FIELD_HEIGHT, value.rect.height / max(1, len(texts)))
-        top = value.rect.center_y - height * len(texts) / 2
-        for number, text in enumerate(texts):
-            width = min(value.rect.width, len(text) * height / 2)
-            y = top + number * height
-            rect = Rect(value.rect.x1, y, value.rect.x1 + width, y + height)
-            lines.append(Line(rect, text=text, words=(Word(text, rect),), size=height))
-    return lines
 
 
 class _Drawn:
@@ -562,6 +580,9 @@ def read_pdf(pdfium: Any, body: bytes, out: DocumentText, wish: PdfWish = NO_WIS
     """
     document = _opened(pdfium, body)
     try:
+        with out.part("form"):
+            if document.get_formtype() != pdfium.raw.FORMTYPE_NONE:
+                document.init_forms()  # before the first page is opened, or boxes are not known to be ticked
         total = len(document)
         first, last = wish.pages or (1, total)
         if not 1 <= first <= last or first > total:

@@ -45,6 +45,13 @@ def test_columns_are_read_one_after_the_other_under_a_wide_heading() -> None:
     assert order(rects) == list(range(13))
 
 
+@pytest.mark.parametrize("count", [3, 5, 6])
+def test_columns_of_running_text_are_columns_however_many_stand_side_by_side(count: int) -> None:
+    ends = (180, 150, 172, 160, 50, 178, 140, 168, 175, 155, 60)  # ragged, the last line of a paragraph short
+    rects = [Rect(200 * n, 24 * i, 200 * n + end, 24 * i + 18) for n in range(count) for i, end in enumerate(ends)]
+    assert order(rects) == list(range(11 * count))
+
+
 def test_a_column_of_prices_is_no_column_of_text() -> None:
     rects = [r for i in range(8) for r in (Rect(0, 30 * i, 400, 20 + 30 * i), Rect(700, 30 * i, 760, 20 + 30 * i))]
     assert order(rects) == list(range(16))

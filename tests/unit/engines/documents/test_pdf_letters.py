@@ -1,0 +1,104 @@
+"""Letters of a PDF become words and lines in the order in which they are read, in any script; fields keep
+their labels.
+"""
+
+from collections.abc import Sequence
+
+import pytest
+
+from gateway.engines.documents.reader import read_document
+
+_FIELD = b"<</Type/Annot/Subtype/Widget/Rect[%d %d %d %d]/T(%s)%s>>"
+_BOX = b"/FT/Btn/V/%s/AS/%s/AP<</N<</Yes 7 0 R/Off 7 0 R>>>>"
+
+
+def _stream(content: bytes, more: bytes = b"") -> bytes:
+    return b"<<%s/Length %d>>\nstream\n%s\nendstream" % (more, len(content), content)
+
+
+def _read(content: str, letters: dict[str, str] | None = None, fields: Sequence[bytes] = ()) -> list[str]:
+    """The paragraphs of a page of 600 by 800 points with a font of Courier's widths, of 10 points; `letters`: what the
+    letters of its text stand for."""
+    pairs = "".join(
+        f"<{ord(code):02X}> <{text.encode('utf-16-be').hex()}>\n" for code, text in (letters or {"~": "~"}).items()
+    )
+    cmap = f"1 begincodespacerange <00> <FF> endcodespacerange\n{len(letters or '~')} beginbfchar\n{pairs}endbfchar"
+    numbers = b" ".join(b"%d 0 R" % (8 + number) for number in range(len(fields)))
+    page = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>/Annots[%s]>>"
+    objects = {
+        1: b"<</Type/Catalog/Pages 2 0 R/AcroForm<</Fields[%s]>>>>" % numbers,
+        2: b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        3: page % numbers,
+        4: _stream(f"BT /F 10 Tf {content} ET".encode()),
+        5: b"<</Type/Font/Subtype/Type1/BaseFont/Courier/ToUnicode 6 0 R>>",
+        6: _stream(cmap.encode()),
+        7: _stream(b"", b"/Type/XObject/Subtype/Form/BBox[0 0 10 10]"),
+        **{8 + number: field for number, field in enumerate(fields)},
+    }
+    body = b"".join(b"%d 0 obj\n%s\nendobj\n" % each for each in objects.items())
+    pdf = b"%PDF-1.7\n" + body + b"trailer\n<</Size 30/Root 1 0 R>>\nstartxref\n0\n%%EOF"
+    return read_document("pdf", pdf, plain=True).text.split("\n\n")
+
+
+def _at(x: float, y: float, text: str) -> str:
+    return f"1 0 0 1 {x} {y} Tm ({text}) Tj "
+
+
+def test_words_of_a_script_from_right_to_left_are_whole_and_in_order_with_others_between_them() -> None:
+    # drawn from left to right: the last word first, its letters turned round
+    read = _read(_at(300, 700, "dcb PDF 2026 gfe"), dict(zip("bcdefg", "אבגדהו", strict=True)))
+    assert read == ["דהו 2026 PDF אבג"]
+
+
+def test_a_table_of_a_script_from_right_to_left_begins_with_its_right_column() -> None:
+    rows = [("cb", "fe", "ihg"), ("4", "10", "ed"), ("7", "20", "gf"), ("8", "30", "hg")]
+    content = "".join(
+        _at(x, 700 - 16 * y, cell) for y, row in enumerate(rows) for x, cell in zip((100, 220, 340), row, strict=True)
+    )
+    read = _read(content, dict(zip("bcdefghi", "אבגדהוזח", strict=True)))
+    assert read == ["וזח\tדה\tאב\nגד\t10\t4\nהו\t20\t7\nוז\t30\t8"]
+
+
+def test_the_letters_of_an_arabic_ligature_stay_in_their_order() -> None:
+    assert _read(_at(300, 700, "dcb"), {"b": "س", "c": "لا", "d": "م"}) == ["سلام"]
+
+
+def test_characters_of_two_code_units_are_whole() -> None:
+    assert _read(_at(100, 700, "a = b"), {"a": "𝑡", "b": "𝒙"}) == ["𝑡 = 𝒙"]
+
+
+@pytest.mark.parametrize(("apart", "together"), [(0.0, 1), (1.2, 1), (0.0, 3), (2.0, 3), (3.5, 4)])
+def test_letters_of_a_scan_stand_as_far_apart_as_their_line_has_them(apart: float, together: int) -> None:
+    at, content = 100.0, f"{apart} Tc "
+    for word in ("North", "Buona", "Vista", "Drive"):
+        for text in (word[:together], *word[together:-1], f"{word[-1]} "):
+            content += _at(at, 700, text)
+            at += len(text) * (6 + apart)
+    assert _read(content) == ["North Buona Vista Drive"]
+
+
+def test_the_value_of_a_field_stands_behind_its_label() -> None:
+    content = _at(60, 700, "Name:") + _at(60, 680, "Home harbour:") + _at(60, 640, "Street") + _at(260, 640, "Town")
+    content += _at(80, 580, "Rope") + _at(180, 580, "Paint")
+    fields = [
+        _FIELD % (200, 698, 400, 710, b"a", b"/FT/Tx/V(Aurora)"),
+        _FIELD % (200, 678, 400, 690, b"b", b"/FT/Tx/V(Kiel)"),
+        _FIELD % (60, 622, 200, 636, b"c", b"/FT/Tx/V(Quay 4)"),
+        _FIELD % (260, 622, 400, 636, b"d", b"/FT/Tx/V(Bergen)"),
+        _FIELD % (64, 578, 74, 588, b"e", _BOX % (b"Yes", b"Yes")),
+        _FIELD % (164, 578, 174, 588, b"f", _BOX % (b"Off", b"Off")),
+    ]
+    read = " ".join(" ".join(_read(content, fields=fields)).split())
+    assert read == "Name: Aurora Home harbour: Kiel Street Quay 4 Town Bergen ☒ Rope ☐ Paint"
+
+
+def test_values_of_several_rows_below_one_head_stay_a_table() -> None:
+    heads = ((60, "Article"), (220, "Pieces"), (380, "Price"))
+    content = "".join(_at(x, 700, head) for x, head in heads)
+    fields = [
+        _FIELD
+        % (x, 682 - 16 * y, x + 60, 694 - 16 * y, b"%d" % (3 * y + n), b"/FT/Tx/V(%s%d)" % (b"abc"[n : n + 1], y))
+        for y in range(3)
+        for n, (x, _) in enumerate(heads)
+    ]
+    assert _read(content, fields=fields) == ["Article\tPieces\tPrice\na0\tb0\tc0\na1\tb1\tc1\na2\tb2\tc2"]
