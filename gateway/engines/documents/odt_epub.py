@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from gateway.engines.documents.document_text import DocumentText
+from gateway.engines.documents.numbering import Level, Numbers, item
 from gateway.engines.documents.office import Package
 from gateway.engines.fetch.errors import Unreadable
 from gateway.engines.html.cleaning import drop_code, write_formulas
@@ -29,6 +30,8 @@ _DISPLAY = f"{TEXT}display"
 _HIDING = frozenset(f"{TEXT}{name}" for name in ("section", "p", "h", "span", "hidden-text", "hidden-paragraph"))
 _STYLED = {f"{TEXT}p": "paragraph", f"{TEXT}h": "paragraph", f"{TEXT}span": "text"}
 _SECTIONS = frozenset(f"{TEXT}{name}" for name in ("section", "index-body", "table-of-content"))
+_FORMS = {"1": "decimal", "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
+"""The forms of numbers (`style:num-format`), as WordprocessingML names them."""
 _NAMES = {"h": "heading", "p": "paragraph"}
 MAX_STYLE_DEPTH = 10
 """Styles that a style is based on, one on the other. A file may make a circle of them."""
@@ -44,9 +47,10 @@ MAX_CHAPTER_BYTES = 5_242_880
 def read_odt(package: Package, out: DocumentText) -> str:
     """Writes an .odt; its title or ""."""
     root, styles = package.root("content.xml", "the end of content.xml"), package.root("styles.xml")
-    _drop_hidden(root, [each for each in (root, styles) if each is not None], out)
+    styled = [each for each in (root, styles) if each is not None]
+    _drop_hidden(root, styled, out)
     body = root.find(f".//{_URN}office:1.0}}text")
-    writer = _Odt(package, root, out)
+    writer = _Odt(package, root, styled, out)
     writer.write(body if body is not None else root)
     writer.write_notes()
     return package.title("meta.xml")
@@ -92,18 +96,17 @@ def _style_hides(family: str, part: Any, styles: dict[tuple[str, str], Any]) -> 
 class _Odt:
     """Writes the parts of an .odt in order."""
 
-    def __init__(self, package: Package, root: Any, out: DocumentText) -> None:
+    def __init__(self, package: Package, root: Any, styled: list[Any], out: DocumentText) -> None:
         self._package = package
         self._out = out
         self._root = root
         self._notes = {note: number for number, note in enumerate(root.iter(f"{TEXT}note"), 1)}
         self._controls = {each.get(f"{_FORM}id"): each for each in root.iter() if str(each.tag).startswith(_FORM)}
-        self._numbered = {
-            (style.get(f"{_STYLE}name"), int(each.get(f"{TEXT}level", "1")) - 1)
-            for style in root.iter(f"{TEXT}list-style")
-            for each in style.findall(f"{TEXT}list-level-style-number")
-            if each.get(f"{TEXT}level", "1").isdecimal()
-        }
+        lists = [each for part in styled for each in part.iter(f"{TEXT}list-style", f"{TEXT}outline-style")]
+        self._levels = {each.get(f"{_STYLE}name"): _levels(each) for each in reversed(lists)}
+        outline = next((each for each in lists if each.tag == f"{TEXT}outline-style"), None)
+        self._headings = Numbers(_levels(outline) if outline is not None else {})
+        self._lists: dict[str | None, Numbers] = {}
 
     def write(self, parent: Any) -> None:
         """What is directly inside an element."""
@@ -113,14 +116,13 @@ class _Odt:
             name = str(part.tag).rpartition("}")[2]
             with self._out.part(_NAMES.get(name, name)):
                 if part.tag == f"{TEXT}h":
-                    level = part.get(f"{TEXT}outline-level", "1")
-                    self._out.heading(int(level) if level.isdigit() else 1, self._text(part))
+                    self._write_heading(part, self._headings)
                 elif part.tag == f"{TEXT}p":
                     self._out.paragraph(self._text(part))
                     for box in _boxes(part):
                         self.write(box)
                 elif part.tag == f"{TEXT}list":
-                    self._out.items(self._items(part, 0, part.get(f"{TEXT}style-name")))
+                    self._write_list(part)
                 elif part.tag == f"{TABLE}table":
                     self._out.table(self._rows(part))
                 elif part.tag in _SECTIONS:
@@ -132,16 +134,39 @@ class _Odt:
             with self._out.part(f"note {number}"):
                 self._out.paragraph(f"[^{number}]: {' '.join(self._text(note).split())}")
 
-    def _items(self, part: Any, depth: int, style: str | None) -> list[tuple[int, str, str]]:
-        items: list[tuple[int, str, str]] = []
-        for number, item in enumerate(part.findall(f"{TEXT}list-item"), 1):
-            mark = f"{number}." if (style, depth) in self._numbered else "-"
-            for child in item:
-                if child.tag == f"{TEXT}list":
-                    items += self._items(child, depth + 1, child.get(f"{TEXT}style-name", style))
-                else:
-                    items.append((depth, mark, self._text(child)))
-        return items
+    def _write_heading(self, part: Any, numbers: Numbers, depth: int | None = None) -> None:
+        """A heading with its number: of the outline, or of the list that it is an item of, at a depth."""
+        level, text = _count(part.get(f"{TEXT}outline-level")), self._text(part)
+        is_numbered = text.strip() and part.get(f"{TEXT}is-list-header") != "true"
+        label = numbers.next(level - 1 if depth is None else depth) if is_numbered else ""
+        self._out.heading(level, f"{label} {text}")
+
+    def _write_list(self, part: Any) -> None:
+        """The items of a list, and the headings that are its items."""
+        waiting: list[tuple[int, str, str]] = []
+        style = part.get(f"{TEXT}style-name")
+        if part.get(f"{TEXT}continue-numbering") != "true" or style not in self._lists:
+            self._lists[style] = Numbers(self._levels.get(style, {}))
+        self._read_list(part, 0, self._lists[style], waiting)
+        self._out.items(waiting)
+
+    def _read_list(self, part: Any, depth: int, numbers: Numbers, waiting: list[tuple[int, str, str]]) -> None:
+        for entry in part.iterchildren(f"{TEXT}list-item", f"{TEXT}list-header"):
+            paragraphs = [child for child in entry if child.tag != f"{TEXT}list"]
+            if start := entry.get(f"{TEXT}start-value"):
+                numbers.begin(depth, _count(start))
+            heading = next((child for child in paragraphs if child.tag == f"{TEXT}h"), None)
+            if heading is not None:
+                self._out.items(waiting)
+                waiting.clear()
+                self._write_heading(heading, numbers, depth)
+            elif text := " ".join(map(self._text, paragraphs)).strip():
+                label = numbers.next(depth) if entry.tag == f"{TEXT}list-item" else ""
+                waiting.append((depth, *item(label, text)))
+            for inner in entry.iterchildren(f"{TEXT}list"):
+                own = inner.get(f"{TEXT}style-name")
+                levels = self._levels.get(own) if own else None
+                self._read_list(inner, depth + 1, Numbers(levels) if levels is not None else numbers, waiting)
 
     def _rows(self, table: Any) -> list[list[str]]:
         """The texts of a table's rows; cells that a merged one covers are empty."""
@@ -210,6 +235,19 @@ class _Odt:
             is_on = state == "checked" or control.get(f"{_FORM}current-selected") == "true"
             return f"{'☒' if is_on else '☐'} {control.get(f'{_FORM}label', '')}".rstrip()
         return str(control.get(f"{_FORM}current-value") or control.get(f"{_FORM}value") or "")
+
+
+def _levels(style: Any) -> dict[int, Level]:
+    """The levels of a list style or of the outline."""
+    found = {}
+    for each in style if style is not None else ():
+        is_bullet = each.tag == f"{TEXT}list-level-style-bullet"
+        level, form = _count(each.get(f"{TEXT}level")), "" if is_bullet else each.get(f"{_STYLE}num-format", "1")
+        first = level - _count(each.get(f"{TEXT}display-levels")) + 1
+        places = ".".join(f"%{number}" for number in range(max(1, first), level + 1))
+        text = f"{each.get(f'{_STYLE}num-prefix', '')}{places}{each.get(f'{_STYLE}num-suffix', '')}"
+        found[level - 1] = Level(_FORMS.get(form, "none"), text, _count(each.get(f"{TEXT}start-value")))
+    return found
 
 
 def _count(text: str | None) -> int:

@@ -6,12 +6,13 @@ Deleted text is left out, and text that a property or style declares as hidden. 
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from gateway.engines.documents.document_text import DocumentText
 from gateway.engines.documents.equations import M, tex_of
+from gateway.engines.documents.numbering import MAX_NUMBER, Level, Numbers, item
 from gateway.engines.documents.office import Package, Relation, address, related
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -88,7 +89,7 @@ class _Docx:
             with self._out.part(f"{name} {counts[name]}"):
                 if name == "table":
                     self._end_list()
-                    self._out.table(_rows(part, self._texts))
+                    self._out.table(_rows(part, self._text_in_cell))
                 else:
                     self._write_paragraph(part)
                     self.write(_boxes(part))
@@ -116,22 +117,27 @@ class _Docx:
         self._out.items(self._waiting)
         self._waiting = []
 
+    def _text_in_cell(self, paragraph: Any) -> str:
+        style, text = self._styles.of(paragraph), self._texts.of(paragraph)
+        label = self._numbering.label(style.list_id, style.depth) if text.strip() else ""
+        return f"{label} {text}" if label else text
+
     def _write_paragraph(self, paragraph: Any) -> None:
         style, text = self._styles.of(paragraph), self._texts.of(paragraph)
         name = style.name.casefold()
         level = style.level or (int(heading[1]) if (heading := _HEADING.match(name)) else 0)
         listed = style.list_id not in ("", "0") or bool(_LIST.match(name))
+        label = self._numbering.label(style.list_id, style.depth) if text.strip() and listed else ""
         if level or name == "title" or not listed:
             self._end_list()
             if level or name == "title":
-                self._out.heading(level or 1, text)
+                self._out.heading(level or 1, f"{label} {text}")
             else:
                 self._out.paragraph(text)
         elif text.strip():
-            named_mark = "1." if "number" in name else "-"
-            mark = self._numbering.mark(style.list_id, style.depth) if style.list_id else named_mark
+            label = label or ("1." if "number" in name and not style.list_id else "")
             named_depth = int(name[-1]) - 1 if _LIST.match(name) and name[-1].isdecimal() else 0
-            self._waiting.append((max(named_depth, style.depth), mark, text))
+            self._waiting.append((max(named_depth, style.depth), *item(label, text)))
 
 
 def _content(parent: Any, *tags: str) -> Iterator[Any]:
@@ -162,8 +168,9 @@ def _paragraphs(part: Any) -> Iterator[Any]:
             yield from _paragraphs(child)
 
 
-def _rows(table: Any, texts: "_Texts") -> list[list[str]]:
-    """The texts of a table's rows but for deleted ones; a merged cell's text is in its first place."""
+def _rows(table: Any, text_of: Callable[[Any], str]) -> list[list[str]]:
+    """The texts of a table's rows but for deleted ones; a merged cell's text is in its first place. `text_of`: of a
+    paragraph."""
     rows = []
     for row in _content(table, f"{W}tr"):
         if row.find(f"{W}trPr/{W}del") is not None:
@@ -173,7 +180,7 @@ def _rows(table: Any, texts: "_Texts") -> list[list[str]]:
             inner = (paragraph for part in _content(cell) for paragraph in _paragraphs(part))
             span, merged = cell.find(f"{W}tcPr/{W}gridSpan"), cell.find(f"{W}tcPr/{W}vMerge")
             goes_on = merged is not None and merged.get(f"{W}val", "continue") == "continue"
-            cells.append("" if goes_on else "\n".join(map(texts.of, inner)))
+            cells.append("" if goes_on else "\n".join(map(text_of, inner)))
             cells += [""] * (_number(span.get(f"{W}val"), MAX_SPAN) - 1 if span is not None else 0)
         rows.append(cells)
     return rows
@@ -377,27 +384,48 @@ def _number(text: str | None, most: int) -> int:
 
 
 class _Numbering:
-    """The marks of list items. `root`: the element `w:numbering`, None without."""
+    """The numbers of lists. `root`: the element `w:numbering`, None without."""
 
     def __init__(self, root: Any) -> None:
-        self._bullets: set[tuple[str, int]] = set()
-        self._known: set[str] = set()
-        self._counts: dict[str, list[int]] = {}
-        kinds = {a.get(f"{W}abstractNumId"): a for a in root.findall(f"{W}abstractNum")} if root is not None else {}
-        for number in root.findall(f"{W}num") if root is not None else ():
-            name, kind = number.get(f"{W}numId"), number.find(f"{W}abstractNumId")
-            abstract = kinds.get(kind.get(f"{W}val")) if kind is not None else None
-            self._known.add(name)
-            for level in abstract.findall(f"{W}lvl") if abstract is not None else ():
-                form = level.find(f"{W}numFmt")
-                if form is not None and form.get(f"{W}val") in ("bullet", "none"):
-                    self._bullets.add((name, _number(level.get(f"{W}ilvl"), MAX_LIST_LEVEL)))
+        children = list(root) if root is not None else []
+        self._kinds = {each.get(f"{W}abstractNumId"): each for each in children if each.tag == f"{W}abstractNum"}
+        self._lists = {each.get(f"{W}numId"): each for each in children if each.tag == f"{W}num"}
+        self._counts: dict[str, Numbers] = {}
+        self._begun: set[tuple[str, int]] = set()
 
-    def mark(self, list_id: str, depth: int) -> str:
-        """The mark of the next item of a list: `-`, or its number."""
-        if (list_id, depth) in self._bullets or list_id not in self._known:
-            return "-"
-        counts = self._counts.setdefault(list_id, [0] * (MAX_LIST_LEVEL + 1))
-        counts[depth] += 1
-        counts[depth + 1 :] = [0] * (MAX_LIST_LEVEL - depth)
-        return f"{counts[depth]}."
+    def label(self, list_id: str, depth: int) -> str:
+        """What stands before the next item of a list: `1.2`, or "" for a bullet or nothing."""
+        listed = self._lists.get(list_id)
+        if listed is None:
+            return ""
+        kind = _value(listed, "abstractNumId")
+        if kind not in self._counts:  # lists of one kind go on counting
+            self._counts[kind] = Numbers(self._levels(kind, listed))
+        for override in listed.iterfind(f"{W}lvlOverride"):
+            level = _number(override.get(f"{W}ilvl"), MAX_LIST_LEVEL)
+            start = override.find(f"{W}startOverride")
+            if start is not None and level == depth and (list_id, level) not in self._begun:
+                self._counts[kind].begin(level, _number(start.get(f"{W}val"), MAX_NUMBER))
+        self._begun.add((list_id, depth))
+        return self._counts[kind].next(depth)
+
+    def _levels(self, kind: str, listed: Any) -> dict[int, Level]:
+        abstract = self._kinds.get(kind)
+        if abstract is not None and (named := _value(abstract, "numStyleLink")):  # the style's own list has the levels
+            abstract = next((each for each in self._kinds.values() if _value(each, "styleLink") == named), abstract)
+        levels = {}
+        for each in [*(abstract.iterfind(f"{W}lvl") if abstract is not None else ()), *listed.iterfind(f"*/{W}lvl")]:
+            levels[_number(each.get(f"{W}ilvl"), MAX_LIST_LEVEL)] = Level(
+                _value(each, "numFmt") or "decimal",
+                _value(each, "lvlText"),
+                _number(_value(each, "start") or "0", MAX_NUMBER),
+                _value(each, "lvlRestart") != "0",
+                (legal := each.find(f"{W}isLgl")) is not None and legal.get(f"{W}val") not in _OFF,
+            )
+        return levels
+
+
+def _value(element: Any, name: str) -> str:
+    """The value of a child element, or ""."""
+    child = element.find(f"{W}{name}")
+    return child.get(f"{W}val", "") if child is not None else ""

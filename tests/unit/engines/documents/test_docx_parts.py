@@ -77,6 +77,51 @@ def test_items_have_their_numbers_and_levels_and_headings_their_outline_level() 
     assert read(document) == "1. one\n2. two\n   - below\n\n## Terms\n\nno item"
 
 
+def _level(depth: int, form: str, text: str, more: str = "") -> str:
+    shown = f'<w:numFmt w:val="{form}"/>{more}<w:lvlText w:val="{text}"/>'
+    return f'<w:lvl w:ilvl="{depth}"><w:start w:val="1"/>{shown}</w:lvl>'
+
+
+def _numbered(*levels: str, override: str = "") -> Any:
+    """A document whose list 90 has these levels, and whose list 91 is of the same kind."""
+    document = docx.Document()
+    numbering = document.part.numbering_part.element
+    kind = '<w:abstractNumId w:val="90"/>'
+    numbering.insert(0, element(f'<w:abstractNum w:abstractNumId="90">{"".join(levels)}</w:abstractNum>'))
+    numbering.append(element(f'<w:num w:numId="90">{kind}</w:num>'))
+    numbering.append(element(f'<w:num w:numId="91">{kind}{override}</w:num>'))
+    return document
+
+
+def _add(document: Any, text: str, depth: int, list_id: int = 90, style: str | None = None) -> None:
+    properties = document.add_paragraph(text, style=style)._p.get_or_add_pPr()
+    properties.append(element(f'<w:numPr><w:ilvl w:val="{depth}"/><w:numId w:val="{list_id}"/></w:numPr>'))
+
+
+def test_headings_have_the_numbers_that_their_list_shows() -> None:
+    legal = _level(1, "decimal", "%1.%2", "<w:isLgl/>")
+    document = _numbered(_level(0, "upperRoman", "Part %1:"), legal, _level(2, "none", ""))
+    for text, depth in (("Hives", 0), ("Frames", 1), ("Boxes", 1), ("Honey", 0), ("Lids", 2), ("Jars", 1)):
+        _add(document, text, depth, style=f"Heading {depth + 1}")
+    assert read(document).split("\n\n") == [
+        "# Part I: Hives", "## 1.1 Frames", "## 1.2 Boxes", "# Part II: Honey", "### Lids", "## 2.2 Jars",
+    ]  # fmt: skip
+
+
+def test_items_have_the_labels_that_their_list_shows_and_another_list_of_its_kind_goes_on_or_begins_anew() -> None:
+    anew = '<w:lvlOverride w:ilvl="0"><w:startOverride w:val="3"/></w:lvlOverride>'
+    for override, last in (("", "(c)"), (anew, "(c)")):
+        document = _numbered(_level(0, "lowerLetter", "(%1)"), _level(1, "lowerRoman", "%2."), override=override)
+        _add(document, "rope", 0)
+        _add(document, "thin", 1)
+        _add(document, "thick", 1)
+        if not override:
+            _add(document, "paint", 0)
+        _add(document, "wax", 0, list_id=91)
+        first = "- (a) rope\n  - i. thin\n  - ii. thick\n" + ("" if override else "- (b) paint\n")
+        assert read(document) == f"{first}- {last} wax"
+
+
 def test_footnotes_stand_at_the_end_behind_their_marks() -> None:
     document = docx.Document()
     paragraph = document.add_paragraph("A claim")

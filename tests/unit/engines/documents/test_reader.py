@@ -12,6 +12,7 @@ from PIL import Image
 from pptx.chart.data import CategoryChartData
 from pptx.enum.chart import XL_CHART_TYPE
 
+from gateway.engines.documents.numbering import shown
 from gateway.engines.documents.office import MAX_ENTRIES
 from gateway.engines.documents.pdf import PdfWish
 from gateway.engines.documents.reader import archive_kind, page_range, read_document
@@ -217,6 +218,42 @@ def test_an_odt_has_numbers_notes_and_boxes_and_no_deleted_text() -> None:
         "<text:p>Box:<draw:frame><draw:text-box><text:p>Boxed.</text:p></draw:text-box></draw:frame></text:p>"
     )
     assert text("odt", body).split("\n\n") == ["A claim[^1] here.", "1. one\n2. two", "Box:", "Boxed.", "[^1]: Below."]
+
+
+def test_an_odt_has_the_numbers_of_its_headings_and_lists_and_the_heads_of_lists() -> None:
+    def level(kind: str, number: int, form: str, shown: int = 1, prefix: str = "", suffix: str = ".") -> str:
+        return (
+            f'<text:{kind} text:level="{number}" style:num-format="{form}" text:display-levels="{shown}"'
+            f' style:num-prefix="{prefix}" style:num-suffix="{suffix}"/>'
+        )
+
+    outline = level("outline-level-style", 1, "1") + level("outline-level-style", 2, "1", 2, suffix="")
+    letters = level("list-level-style-number", 1, "a", prefix="(", suffix=")") + level(
+        "list-level-style-number", 2, "I"
+    )
+    items = "".join(f"<text:list-item><text:p>{item}</text:p></text:list-item>" for item in ("rope", "wax"))
+    inner = f"<text:list-item><text:p>paint</text:p><text:list>{items}</text:list></text:list-item>"
+    body = odt_file(
+        f"<text:outline-style>{outline}</text:outline-style>"
+        f'<text:list-style style:name="L">{letters}</text:list-style>'
+        '<text:h text:outline-level="1">Goods</text:h><text:h text:outline-level="2">Stores</text:h>'
+        f'<text:list text:style-name="L"><text:list-header><text:p>All of it</text:p></text:list-header>{items}{inner}'
+        '</text:list><text:h text:outline-level="2">Ships</text:h>'
+    )
+    assert text("odt", body).split("\n\n") == [
+        "# 1. Goods",
+        "## 1.1 Stores",
+        "- All of it\n- (a) rope\n- (b) wax\n- (c) paint\n  - I. rope\n  - II. wax",
+        "## 1.2 Ships",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("number", "form", "label"),
+    [(4, "lowerRoman", "iv"), (1994, "upperRoman", "MCMXCIV"), (28, "upperLetter", "BB"), (7, "decimalZero", "07")],
+)
+def test_numbers_are_shown_in_the_forms_of_word(number: int, form: str, label: str) -> None:
+    assert shown(number, form) == label
 
 
 def test_text_boxes_in_text_boxes_of_an_odt_are_read_once_each() -> None:
