@@ -6,9 +6,9 @@ compression is not requested, and bounded where an upstream sends it. Every wait
 
 import asyncio
 import contextlib
+import functools
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from dataclasses import dataclass
-from typing import cast
 
 import aiohttp
 import orjson
@@ -25,6 +25,7 @@ from gateway.engines.fetch.fetcher import (
 )
 from gateway.errors import UpstreamError, UpstreamTimeout
 from gateway.providers.egress import DIRECT, Egress
+from gateway.providers.exchange import Exchange, Head, Outgoing
 from gateway.wire.json_counts import value_count
 from gateway.wire.mended_json import mended_json
 from gateway.wire.retry_after import wait_s
@@ -45,8 +46,8 @@ _LARGE_HEADERS = (
 )
 _POOL_IDLE_S = 15.0
 """Seconds that an idle connection is kept."""
-_WHOLE_BYTES = 1 << 18
-"""A longer body is written in pieces of this size: written at once, 26 MB hold the event loop for 30 ms."""
+_HEADS = 64
+"""Addresses and headers whose heads are kept."""
 _LINGER_S = 0.5
 """Seconds to wait for the end of a body after its last event."""
 
@@ -81,16 +82,24 @@ class Answer:
         self._deadline_s = started_s + timeouts.total_s
         self.status = response.status
         self.headers: Mapping[str, str] = response.headers
-        self.content_type = response.content_type
         self._decompressor = _decompressor_for(response.headers.get("Content-Encoding", ""))
+
+    @property
+    def content_type(self) -> str:
+        """Of the body, `application/octet-stream` where none is told."""
+        return self._response.content_type
 
     async def read(self, max_bytes: int = MAX_ANSWER_BYTES) -> bytes:
         """The whole body, decompressed. Raises UpstreamError when it is cut or has more than `max_bytes`,
         UpstreamTimeout when it is not whole within `idle_s` seconds, or at the total limit."""
         limit_s = max(0.0, min(self._timeouts.idle_s, self._deadline_s - asyncio.get_running_loop().time()))
         try:
-            if self._response.content.is_eof():  # it came with the headers: nothing to wait for
-                return await self._read_all(max_bytes)
+            content = self._response.content
+            if content.is_eof() and content.exception() is None and self._decompressor is None:
+                body = content.read_nowait()  # it came with the headers: nothing to wait for
+                if len(body) > max_bytes:
+                    raise _too_large(max_bytes)
+                return body
             async with asyncio.timeout(limit_s):
                 return await self._read_all(max_bytes)
         except (aiohttp.ClientError, ConnectionError, ValueError) as error:
@@ -291,6 +300,7 @@ class HttpClient:
         self._reuses_connections = reuses_connections
         self._session: aiohttp.ClientSession | None = None
         self._lingering: set[asyncio.Task[None]] = set()
+        self._head = functools.lru_cache(_HEADS)(self._made_head)
 
     async def close(self) -> None:
         """Closes all connections, and stops reads in the background."""
@@ -318,17 +328,14 @@ class HttpClient:
 
     async def delete(self, url: str, headers: Mapping[str, str]) -> None:
         """A DELETE whose answer is not read. Raises aiohttp.ClientError, OSError, TimeoutError."""
-        (await self._opened().delete(url, headers=headers, allow_redirects=False)).close()
+        (await self._ask("DELETE", url, b"", headers)).close()
 
     async def _send(
         self, url: str, body: bytes, headers: Mapping[str, str], first_byte_s: float
     ) -> aiohttp.ClientResponse:
-        headers, data = {**headers, **trace.outgoing()}, cast("bytes | AsyncIterator[bytes]", body)
-        if len(body) > _WHOLE_BYTES:
-            headers["Content-Length"], data = str(len(body)), _in_turns(body, _WHOLE_BYTES)
         try:
             async with asyncio.timeout(first_byte_s):
-                return await self._opened().post(url, data=data, headers=headers, allow_redirects=False)
+                return await self._ask("POST", url, body, headers)
         except aiohttp.ClientHttpProxyError as error:
             fault = UpstreamError(f"the proxy before the upstream answered {error.status}", code=UNREACHABLE)
             raise _told(fault, f"proxy status {error.status}") from None
@@ -345,6 +352,17 @@ class HttpClient:
                 raise UpstreamError(_LARGE_HEADERS, code="upstream_headers_too_large") from error
             raise UpstreamError("the upstream's answer is not valid HTTP") from error
 
+    async def _ask(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> aiohttp.ClientResponse:
+        session = self._session or self._opened()
+        head = self._head(method, url, *headers.items())
+        outgoing = Outgoing(head, body, trace.outgoing())
+        return await session.request(method, head.url, data=outgoing, allow_redirects=False)
+
+    def _made_head(self, method: str, url: str, *headers: tuple[str, str]) -> Head:
+        own = {"Accept-Encoding": "identity", "User-Agent": "gateway"}
+        last = {} if self._reuses_connections else {"Connection": "close"}
+        return Head(method, url, {**own, **dict(headers), **last})
+
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
             timeouts = self.timeouts
@@ -354,7 +372,7 @@ class HttpClient:
                 timeout=aiohttp.ClientTimeout(
                     total=None, sock_connect=timeouts.connect_s, connect=2 * timeouts.connect_s, sock_read=None
                 ),
-                headers={"Accept-Encoding": "identity", "User-Agent": "gateway"},
+                request_class=Exchange,
                 auto_decompress=False,
                 read_bufsize=64 * 1024,
                 max_field_size=MAX_FIELD_BYTES,
