@@ -29,11 +29,14 @@ _IS_SENT = cast(AbstractStreamWriter, SimpleNamespace(output_size=0))
 
 
 class Head:
-    """What the requests of one method to one address begin with. `headers`: all but the length of the body; the address
-    has no password. Raises ValueError for control characters."""
+    """What the requests of one method to one address begin with. `headers`: all but the length of the body; a user and
+    password in the address become `Authorization`. Raises ValueError for control characters."""
 
     def __init__(self, method: str, address: str, headers: Mapping[str, str]) -> None:
-        self.url = url = URL(address)
+        url = URL(address)
+        if url.user is not None:
+            headers = {hdrs.AUTHORIZATION: aiohttp.BasicAuth(url.user, url.password or "").encode(), **headers}
+        self.url = url = url.with_user(None)
         self.headers = CIMultiDict({hdrs.HOST: url.host_port_subcomponent or "", "Accept": "*/*", **headers})
         self.info = aiohttp.RequestInfo(url, method, CIMultiDictProxy(self.headers), url)
         self.start = start_of(method, url.raw_path_qs, self.headers.items())

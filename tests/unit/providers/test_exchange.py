@@ -99,3 +99,10 @@ def test_no_header_can_hold_a_control_character(value: str) -> None:
         start_of("POST", "/v1", [("Authorization", value)])
     with pytest.raises(ValueError, match="control character"):
         Head("POST", "http://a/v1", {"Authorization": value})
+
+
+def test_a_user_in_an_address_becomes_the_authorization_unless_that_is_given() -> None:
+    head = Head("GET", "https://me:p%40w@a.test:8443/search?q=x", {})
+    assert str(head.url) == "https://a.test:8443/search?q=x" and b"Host: a.test:8443\r\n" in head.start
+    assert b"Authorization: Basic bWU6cEB3\r\n" in head.start and "p%40w" not in str(head.info)
+    assert b"Bearer" in Head("GET", "https://me@a.test/", {"Authorization": "Bearer x"}).start
