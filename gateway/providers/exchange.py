@@ -35,7 +35,7 @@ class Head:
     def __init__(self, method: str, address: str, headers: Mapping[str, str]) -> None:
         url = URL(address)
         if url.user is not None:
-            headers = {hdrs.AUTHORIZATION: aiohttp.BasicAuth(url.user, url.password or "").encode(), **headers}
+            headers = {hdrs.AUTHORIZATION: aiohttp.encode_basic_auth(url.user, url.password or ""), **headers}
         self.url = url = url.with_user(None)
         self.headers = CIMultiDict({hdrs.HOST: url.host_port_subcomponent or "", "Accept": "*/*", **headers})
         self.info = aiohttp.RequestInfo(url, method, CIMultiDictProxy(self.headers), url)
