@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import inf
 from statistics import median
 
 from gateway.geometry.boxes import Rect, hull
@@ -547,3 +548,25 @@ def _parted(rects: list[Rect], *, upright: bool) -> list[Rect]:
         else:
             parts.append(rect)
     return parts
+
+
+def order_of_boxes(rects: Sequence[Rect], members: list[int] | None = None, depth: int = 0) -> list[int]:
+    """The indices of boxes of text in reading order, such as those of a slide: parted again and again at the widest
+    gaps, into columns or into rows, where these are as wide; what no gap parts goes from the top."""
+    members = list(range(len(rects))) if members is None else members
+    inside = [rects[index] for index in members]
+    columns, rows = (_parted(inside, upright=upright) for upright in (True, False))
+    gaps = (_widest_gap(columns, "x1", "x2"), _widest_gap(rows, "y1", "y2"))
+    parts = columns if gaps[0] > gaps[1] else rows
+    if len(parts) < 2 or depth == MAX_DEPTH:
+        return sorted(members, key=lambda index: (rects[index].y1, rects[index].x1))
+    ends = [part.x2 if parts is columns else part.y2 for part in parts]
+    groups: list[list[int]] = [[] for _ in parts]
+    for index in members:
+        groups[bisect_left(ends, rects[index].center_x if parts is columns else rects[index].center_y)].append(index)
+    return [index for group in groups for index in order_of_boxes(rects, group, depth + 1)]
+
+
+def _widest_gap(parts: list[Rect], first: str, last: str) -> float:
+    """The widest gap between parts in their order; less than any where there is one part alone."""
+    return max((getattr(below, first) - getattr(above, last) for above, below in pairwise(parts)), default=-inf)

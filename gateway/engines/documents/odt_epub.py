@@ -22,7 +22,7 @@ from gateway.engines.markdown.writer import Writer, WriterOptions
 
 _URN = "{urn:oasis:names:tc:opendocument:xmlns:"
 TEXT, TABLE, _STYLE, _DRAW = (f"{_URN}{name}:1.0}}" for name in ("text", "table", "style", "drawing"))
-_FORM = f"{_URN}form:1.0}}"
+_FORM, _CHART = f"{_URN}form:1.0}}", f"{_URN}chart:1.0}}"
 _XLINK = "{http://www.w3.org/1999/xlink}href"
 _MATHML = "{http://www.w3.org/1998/Math/MathML}math"
 _TEXT_BOX = f"{_DRAW}text-box"
@@ -121,6 +121,7 @@ class _Odt:
                     self._out.paragraph(self._text(part))
                     for box in _boxes(part):
                         self.write(box)
+                    self._write_charts(part)
                 elif part.tag == f"{TEXT}list":
                     self._write_list(part)
                 elif part.tag == f"{TABLE}table":
@@ -208,6 +209,16 @@ class _Odt:
         if tag == _TEXT_BOX or tag.endswith("}annotation"):
             return ""
         return self._text(child) + ("\n" if tag == f"{TEXT}p" else "")
+
+    def _write_charts(self, part: Any) -> None:
+        """The charts of a paragraph, which are parts of their own: titles, also of their axes, and a table."""
+        for held in part.iter(f"{_DRAW}object"):
+            with self._out.part("chart"):
+                root = self._package.root(posixpath.normpath(f"{held.get(_XLINK, '')}/content.xml"))
+                for title in root.iter(f"{_CHART}title") if root is not None else ():
+                    self._out.paragraph(" ".join(map(self._text, title)))
+                for table in root.iterfind(f".//{_CHART}chart/{TABLE}table") if root is not None else ():
+                    self._out.table(self._rows(table))
 
     def _formula(self, held: Any) -> str:
         """The TeX of an embedded formula, which is MathML inside the element or in a part of its own."""

@@ -1,20 +1,20 @@
 """Slides (.pptx) as Markdown, from the elements of PresentationML.
 
-Slides and shapes that are switched off are left out. Source: ECMA-376, part 1, 19.3, 20.1 and 21.2; read 2026-11-28.
+Slides and shapes that are switched off are left out. Source: ECMA-376, part 1, 19.3 and 20.1; read 2026-11-28.
 """
 
 from collections.abc import Iterator
-from itertools import zip_longest
 from typing import Any
 
 from gateway.engines.documents.document_text import DocumentText
+from gateway.engines.documents.drawings import write_drawings
 from gateway.engines.documents.equations import M, tex_of
 from gateway.engines.documents.office import R_ID, Package, Relation, address, related
-from gateway.engines.documents.sheets import number_text
+from gateway.geometry.boxes import Rect
+from gateway.geometry.reading_order import order_of_boxes
 
 _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _P = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
-_C = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
 _CHOICE = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Choice"
 _ALTERNATIVES = "{http://schemas.openxmlformats.org/markup-compatibility/2006}AlternateContent"
 _FOOTERS = ("sldNum", "hdr", "ftr", "dt")
@@ -22,15 +22,15 @@ _TITLES = ("title", "ctrTitle")
 _ON = ("1", "true")
 MAX_DEPTH = 8
 """Groups inside groups on a slide."""
-MAX_POINTS = 10_000
-"""Rows of a chart's values."""
+Layouts = dict[str, tuple[Any, dict[str, Relation]]]
+"""The roots and relations of layouts and masters, by their paths, each read once."""
 
 
 def read_pptx(package: Package, out: DocumentText) -> str:
     """Writes every slide that is shown: a mark, its title as heading, texts, tables, charts' values, the speaker's
     notes; the deck's title or "". A slide that cannot be read is noted as missing. Raises Unreadable."""
     main = package.main("ppt/presentation.xml")
-    relations = package.relations(main)
+    relations, layouts = package.relations(main), Layouts()
     for number, listed in enumerate(package.root(main).iter(f"{_P}sldId"), 1):
         if out.is_full:
             break
@@ -39,21 +39,23 @@ def read_pptx(package: Package, out: DocumentText) -> str:
             root = package.root(relation.target if relation is not None else "", f"slide {number}")
             if root is not None and root.get("show") not in ("0", "false"):
                 out.mark(f"slide {number}")
-                _Slide(package, relation.target if relation is not None else "", out).write(root)
+                _Slide(package, relation.target if relation is not None else "", layouts, out).write(root)
     return package.title()
 
 
 class _Slide:
     """Writes the shapes of one slide, the part `name` of the package."""
 
-    def __init__(self, package: Package, name: str, out: DocumentText) -> None:
+    def __init__(self, package: Package, name: str, layouts: Layouts, out: DocumentText) -> None:
         self._package = package
+        self._layouts = layouts
         self._relations: dict[str, Relation] = package.relations(name)
         self._out = out
 
     def write(self, root: Any) -> None:
-        """The title, the other shapes in their order, and the notes."""
-        shapes = [each for each in _shapes(root.find(f"{_P}cSld/{_P}spTree")) if _placeholder(each) not in _FOOTERS]
+        """The title, the other shapes in reading order, and the notes."""
+        tree = root.find(f"{_P}cSld/{_P}spTree")
+        shapes = [each for each in self._in_order(tree) if _placeholder(each) not in _FOOTERS]
         title = next((each for each in shapes if _placeholder(each) in _TITLES), None)
         if title is not None and self._is_shown(title):
             with self._out.part("title"):
@@ -72,6 +74,42 @@ class _Slide:
                 text = "\n".join(map(self._text, shape.iterfind(f"{_P}txBody/{_A}p"))).strip()
                 self._out.paragraph(f"Notes: {text}" if text else "")
 
+    def _in_order(self, parent: Any) -> list[Any]:
+        """The shapes of a slide or group as they are read; those without a place come first."""
+        shapes = list(_shapes(parent))
+        places = [self._place(shape) for shape in shapes]
+        placed = [(shape, place) for shape, place in zip(shapes, places, strict=True) if place is not None]
+        order = order_of_boxes([place for _, place in placed])
+        unplaced = [shape for shape, place in zip(shapes, places, strict=True) if place is None]
+        return unplaced + [placed[at][0] for at in order]
+
+    def _place(self, shape: Any) -> Rect | None:
+        """Where a shape stands; a placeholder may leave that to its layout, and this to its master."""
+        held = shape.find(f"./*/{_P}nvPr/{_P}ph")
+        same = [shape, *(self._patterns(held.get("idx"), held.get("type", "body")) if held is not None else ())]
+        for each in same:
+            frame = next(each.iter(f"{_A}xfrm", f"{_P}xfrm"), None)
+            corner, extent = (frame.find(f"{_A}off"), frame.find(f"{_A}ext")) if frame is not None else (None, None)
+            if corner is not None and extent is not None:
+                x, y = _number(corner.get("x")), _number(corner.get("y"))
+                return Rect(x, y, x + _number(extent.get("cx")), y + _number(extent.get("cy")))
+        return None
+
+    def _patterns(self, number: str | None, kind: str) -> Iterator[Any]:
+        """The placeholders of the layout and the master that one of a slide is like: of its number, or of its type."""
+        relations = self._relations
+        for level in ("slideLayout", "slideMaster"):
+            name = related(relations, level)
+            if not name:
+                return
+            if name not in self._layouts:
+                self._layouts[name] = (self._package.root(name), self._package.relations(name))
+            root, relations = self._layouts[name]
+            held = list(root.iter(f"{_P}ph")) if root is not None else []
+            same = [each for each in held if number is not None and each.get("idx") == number]
+            for each in same or [each for each in held if each.get("type", "body") == kind]:
+                yield each.getparent().getparent().getparent()
+
     def _is_shown(self, shape: Any) -> bool:
         """Whether a shape is not switched off in the selection pane."""
         properties = _properties(shape)
@@ -85,7 +123,7 @@ class _Slide:
         if not self._is_shown(shape):
             return
         if shape.tag == f"{_P}grpSp":
-            for inner in _shapes(shape) if depth < MAX_DEPTH else ():
+            for inner in self._in_order(shape) if depth < MAX_DEPTH else ():
                 self._write_shape(inner, depth + 1)
         elif shape.tag == f"{_P}graphicFrame":
             for table in shape.iter(f"{_A}tbl"):
@@ -93,12 +131,7 @@ class _Slide:
                     self._out.table(
                         [[self._cell(cell) for cell in row.iterchildren(f"{_A}tc")] for row in table.iter(f"{_A}tr")]
                     )
-            for chart in shape.iter(f"{_C}chart"):
-                with self._out.part("chart"):
-                    relation = self._relations.get(chart.get(R_ID, ""))
-                    root = self._package.root(relation.target) if relation is not None else None
-                    for plot in root.iterfind(f".//{_C}plotArea/*") if root is not None else ():
-                        self._write_plot(plot)
+            write_drawings(shape, self._package, self._relations, self._out)
         elif (body := shape.find(f"{_P}txBody")) is not None:
             with self._out.part("text"):
                 self._write_paragraphs(body, address(self._relations, shape.find(f"./*/{_P}cNvPr/{_A}hlinkClick")))
@@ -143,15 +176,6 @@ class _Slide:
                         tex = tex_of(equation)
                     yield self._out.formula(tex)
 
-    def _write_plot(self, plot: Any) -> None:
-        """A chart's values: a row for each category, a column for each series."""
-        series = list(plot.iterchildren(f"{_C}ser"))
-        if not series:
-            return
-        names = ["", *(" ".join(each.itertext(f"{_C}v")) for one in series for each in one.iterchildren(f"{_C}tx"))]
-        columns = [_points(series[0], "cat", "xVal"), *(_points(one, "val", "yVal") for one in series)]
-        self._out.table([names, *(list(row) for row in zip_longest(*columns, fillvalue=""))])
-
 
 def _shapes(parent: Any) -> Iterator[Any]:
     """The shapes of a slide or group in their order; of alternatives the first, which newer programs show."""
@@ -162,6 +186,11 @@ def _shapes(parent: Any) -> Iterator[Any]:
             yield child
 
 
+def _number(text: str | None) -> int:
+    """A coordinate in EMU, 0 for what is none."""
+    return int(text[:12]) if text and text.removeprefix("-").isdecimal() else 0
+
+
 def _properties(shape: Any) -> Any:
     return shape.find(f"./*/{_P}cNvPr")
 
@@ -170,14 +199,3 @@ def _placeholder(shape: Any) -> str:
     """The type of the placeholder that a shape fills, or ""."""
     held = shape.find(f"./*/{_P}nvPr/{_P}ph")
     return str(held.get("type", "body")) if held is not None else ""
-
-
-def _points(series: Any, *names: str) -> list[str]:
-    """The values that a chart keeps of its categories or of a series, in their places."""
-    found: dict[int, str] = {}
-    for name in names:
-        for point in series.iterfind(f"{_C}{name}//{_C}pt"):
-            place = point.get("idx", "")
-            if place.isdecimal() and int(place[:9]) < MAX_POINTS:
-                found[int(place[:9])] = number_text(point.findtext(f"{_C}v") or "")
-    return [found.get(place, "") for place in range(max(found, default=-1) + 1)]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from gateway.engines.documents.document_text import DocumentText
+from gateway.engines.documents.drawings import write_drawings
 from gateway.engines.documents.equations import M, tex_of
 from gateway.engines.documents.numbering import MAX_NUMBER, Level, Numbers, item
 from gateway.engines.documents.office import Package, Relation, address, related
@@ -78,8 +79,8 @@ class _Docx:
         self._waiting: list[tuple[int, str, str]] = []
         self._texts = _Texts(self._styles, relations, out)
 
-    def write(self, parts: Iterable[Any]) -> None:
-        """Paragraphs and tables, as elements."""
+    def write(self, parts: Iterable[Any], *, in_box: bool = False) -> None:
+        """Paragraphs and tables, as elements, with the drawings of those that are in no text box."""
         counts: Counter[str] = Counter()
         for part in parts:
             if self._out.is_full:
@@ -92,7 +93,9 @@ class _Docx:
                     self._out.table(_rows(part, self._text_in_cell))
                 else:
                     self._write_paragraph(part)
-                    self.write(_boxes(part))
+                    self.write(_boxes(part), in_box=True)
+                if not in_box:
+                    write_drawings(part, self._package, self._relations, self._out)
 
     def end(self) -> None:
         """The last list, and the notes."""
