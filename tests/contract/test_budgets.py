@@ -38,7 +38,7 @@ BUDGETS = {
     "tests": 47806,
     "top": 793,
     "web": 3563,
-    "wire": 6448,
+    "wire": 6458,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {

@@ -40,6 +40,8 @@ OF_ANSWER = frozenset(
 )
 OF_CHOICE = frozenset(("index", "delta", "message", "finish_reason", "logprobs", "provider_specific_fields"))
 """Members of an answer or chunk, and of a choice, that have a form of ours; all others are kept as they come."""
+_PLAIN_MESSAGE = frozenset(("role", "content", "refusal"))
+"""Members of an answer's message that has a text alone."""
 NAME_OF_UPSTREAM = "provider"
 """An upstream's own field that names itself, at the top of an answer or event; its value may be an address. Callers get
 the configured name in `provider_specific_fields` instead."""
@@ -142,6 +144,8 @@ def finish_reason(reported: Any, *, has_calls: bool, legacy: bool = False) -> st
 def failure_of(choice: Json) -> UpstreamError | None:
     """The failure that a choice tells beside its finish reason: an `error`, or the maker's own reason behind a gateway
     (OpenRouter's `native_finish_reason`)."""
+    if choice.keys() <= OF_CHOICE:
+        return None
     if (error := error_in_answer(choice)) is not None:
         return error
     native = choice.get("native_finish_reason")
@@ -215,6 +219,9 @@ def normalise_answer(data: Any, context: AnswerContext) -> Json:
 def _normalise_message(message: Json, context: AnswerContext, state: StateSoFar) -> Json:
     """`{role, content, refusal, reasoning_content?, tool_calls? or function_call?, …}`, in place."""
     message["role"] = "assistant"
+    message.setdefault("refusal", None)
+    if message.keys() <= _PLAIN_MESSAGE and type(message.get("content")) is str:
+        return message
     content, parts = message.get("content"), list[Json]()
     name, thoughts = thoughts_of(message)
     if name:
@@ -224,7 +231,6 @@ def _normalise_message(message: Json, context: AnswerContext, state: StateSoFar)
         thoughts = thoughts or inner
     state.take(extras(message), parts)
     message["content"] = content if isinstance(content, str) else None
-    message.setdefault("refusal", None)
     for each in THOUGHTS:
         message.pop(each, None)
     if thoughts:
@@ -283,6 +289,10 @@ def normalise_usage(usage: Any, prompt_chars: Callable[[], int], answer_chars: i
     by it. `prompt_tokens` include those read from a cache and written to one, `cached_tokens` and `cache_write_tokens`
     of their details. Our embedded OCR engine marks its own counts with `estimated: true`. All else is kept.
     """
+    if type(usage) is dict and usage.keys() == _PLAIN_COUNTS:
+        prompt, completion = usage["prompt_tokens"], usage["completion_tokens"]
+        if is_count(prompt) and is_count(completion) and usage["total_tokens"] == prompt + completion:
+            return usage, False
     reported = others(usage, frozenset()) if isinstance(usage, dict) else {}
     is_marked = reported.pop("estimated", None) is True
     prompt, completion = (_count(reported, *names) for names in (_PROMPT, _COMPLETION))
@@ -291,8 +301,6 @@ def normalise_usage(usage: Any, prompt_chars: Callable[[], int], answer_chars: i
         prompt = max(0, total - completion)
     estimated = is_marked or prompt is None or completion is None
     details = {**table_in(reported, "input_tokens_details"), **table_in(reported, "prompt_tokens_details")}
-    if not details and not estimated and reported.keys() <= _PLAIN_COUNTS:
-        return {**reported, "total_tokens": (prompt or 0) + (completion or 0)}, False
     if prompt is None:
         prompt = -(-prompt_chars() // _CHARS_PER_TOKEN)
     else:

@@ -27,6 +27,8 @@ upstream that honours one would send the operator's traffic elsewhere."""
 _ABOUT_THE_CLIENT = frozenset(("client_metadata",))
 """Fields in which clients tell their own service of themselves (Codex: ids of the installation and paths of the
 workspace). They are nobody else's business, and strict upstreams refuse them."""
+_USUAL = frozenset(("model", "messages", "input", "stream", "tools", "temperature", "max_tokens", "stream_options"))
+"""Fields of most requests, at which nothing needs to be looked up."""
 _CREDENTIAL_PREFIXES = ("aws_", "azure_", "vertex_", "litellm_", "x-portkey", "portkey_")
 IMAGE_PARTS = ("image_url", "input_image")
 """Types of the parts with an image: chat's, and that of the responses route."""
@@ -205,7 +207,7 @@ def nested_choice(choice: Any) -> Any:
 
 def without_hosts(body: Json) -> Json:
     """A copy without the top-level fields that name a host or a credential, or tell of the client."""
-    return {name: value for name, value in body.items() if not _forbidden(name)}
+    return {name: value for name, value in body.items() if name in _USUAL or not _forbidden(name)}
 
 
 def _forbidden(name: str) -> bool:
