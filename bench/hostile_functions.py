@@ -32,8 +32,8 @@ from gateway.engines.embedding.worker import WordPiece, load_vocabulary
 from gateway.engines.fetch import robots, urls
 from gateway.engines.fetch.fetcher import DamagedBody, decoder_for
 from gateway.engines.html import cleaning, encoding, head, tree
-from gateway.engines.index import query, rows, signals
-from gateway.engines.index.rows import passage_text
+from gateway.engines.index import passage_rows, query, signals
+from gateway.engines.index.vector_rows import passage_text
 from gateway.engines.markdown.writer import Writer, WriterOptions
 from gateway.errors import GatewayError
 from gateway.key_scrubber import scrub_keys
@@ -178,7 +178,7 @@ def _urls(text: str) -> None:
 
 
 def _words_of(text: str) -> None:
-    rows.search_row(sections.Passage(0, len(text), ()), text, rows.PageText("", "", "", ""), "")
+    passage_rows.search_row(sections.Passage(0, len(text), ()), text, passage_rows.PageText("", "", "", ""), "")
     words.terms(text)
     words.terms_among(text, {"cach", "index"})
     signals.heaviest_run(("a", "a", "a", "index"), (0.2,) * 4, query.comparable(signals.lasting_text(text)))

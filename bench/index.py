@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from gateway.domain import SearchRequest, WebCall
-from gateway.engines.index.rows import IndexedPage
+from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.search_provider import LocalSearch
 from gateway.engines.index.store import PageIndex
 

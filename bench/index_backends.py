@@ -24,10 +24,10 @@ from bench.documentation import (
     to_markdown,
     work_folder,
 )
+from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.port import Index
 from gateway.engines.index.postgres_index import PostgresIndex
 from gateway.engines.index.query import IndexQuery
-from gateway.engines.index.rows import IndexedPage
 from gateway.engines.index.store import PageIndex
 from tests.support.postgres import postgres_server
 

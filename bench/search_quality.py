@@ -22,7 +22,7 @@ from typing import Any
 from bench.documentation import MarkdownPage, argument_parser, page_url, read_json, read_pages, work_folder
 from gateway.domain import SearchRequest, WebCall
 from gateway.engines.embedding.embedder import EmbeddingProcess
-from gateway.engines.index.rows import IndexedPage
+from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.search_provider import LocalSearch
 from gateway.engines.index.store import PageIndex
 from gateway.engines.index.vectors import PassageVectors

@@ -8,7 +8,7 @@ from typing import Any
 from gateway.access.keys import KeyFile, KeyRequest
 from gateway.app.erasing import erase
 from gateway.domain import Json
-from gateway.engines.index.rows import IndexedPage
+from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.store import PageIndex
 from tests.support import upstream as up
 from tests.support.asking import official, toml

@@ -7,8 +7,8 @@ import pytest
 
 from gateway.cli.main import main
 from gateway.engines.embedding.embedder import is_installed
-from gateway.engines.index.rows import vector_counts
 from gateway.engines.index.store import PageIndex
+from gateway.engines.index.vector_rows import vector_counts
 from tests.support.asking import OFF
 from tests.support.gateway_process import run_command
 from tests.support.gateways import start_in_process

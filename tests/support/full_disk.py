@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.query import IndexQuery
-from gateway.engines.index.rows import IndexedPage
 from gateway.engines.index.store import PageIndex
 
 NOT_PERMITTED = 77

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.query import IndexQuery
-from gateway.engines.index.rows import IndexedPage
 from gateway.engines.index.store import PageIndex
 
 

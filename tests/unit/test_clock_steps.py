@@ -9,8 +9,8 @@ from gateway.access.keys import KeyFile, KeyRequest, KeyStore
 from gateway.access.rate_limits import Limiter
 from gateway.config.settings import Limits
 from gateway.domain import Caller
+from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.query import IndexQuery
-from gateway.engines.index.rows import IndexedPage
 from gateway.engines.index.store import PageIndex
 from gateway.errors import RateLimited, Unauthenticated
 from gateway.shared_state.memory import MemoryWindows

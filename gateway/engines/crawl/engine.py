@@ -34,8 +34,8 @@ from gateway.engines.crawl.sitemap import listed_urls
 from gateway.engines.fetch.errors import FetchFailed, SkippedUrl
 from gateway.engines.fetch.robots import ALLOW_ALL, Robots, RobotsCache
 from gateway.engines.fetch.urls import canonical, from_caller, parse_url
+from gateway.engines.index.page_rows import SHARED, IndexedPage
 from gateway.engines.index.port import Index, IndexBatch, WriteTurns
-from gateway.engines.index.rows import SHARED, IndexedPage
 from gateway.engines.render.renderer import Renderer
 from gateway.errors import EngineMissing, GatewayError, InvalidRequest, Overloaded
 

@@ -28,8 +28,8 @@ from gateway.engines.documents.parse_pool import ExtractOptions, ParsePool
 from gateway.engines.fetch.errors import FetchFailed, SkippedUrl, Unreadable
 from gateway.engines.fetch.robots import RobotsCache
 from gateway.engines.fetch.urls import canonical, from_caller, parse_url
+from gateway.engines.index.page_rows import SHARED, IndexedPage
 from gateway.engines.index.port import Index, IndexBatch
-from gateway.engines.index.rows import SHARED, IndexedPage
 from gateway.errors import InvalidRequest
 
 RECORD_FILE = ".gateway-crawl.jsonl"

@@ -21,7 +21,7 @@ MODEL = "all-MiniLM-L6-v2"
 """Name of the model: that of its authors, as callers of embeddings know it."""
 MODEL_VERSION = f"{MODEL}-int8-1"
 """Stored beside the vectors in the search index: vectors of another version are computed again. Raise the last
-number when the text that is embedded for a passage changes (`engines.index.rows`)."""
+number when the text that is embedded for a passage changes (`engines.index.vector_rows`)."""
 DIMENSIONS = 384
 VECTOR = struct.Struct("<f384b")
 """A stored vector: its scale, and 384 whole numbers from -127 to 127: each times the scale is one of the vector."""

@@ -13,8 +13,8 @@ from functools import partial
 from typing import Any, Protocol, TypeAlias
 
 from gateway.domain import Json, Progress
+from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.query import IndexHit, IndexQuery
-from gateway.engines.index.rows import IndexedPage
 from gateway.resilience.fair_queue import FairQueue
 
 Turn: TypeAlias = Callable[[], AbstractAsyncContextManager[Any]]

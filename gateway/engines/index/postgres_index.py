@@ -26,21 +26,15 @@ from gateway.engines.answer.sections import Passage, each_passage
 from gateway.engines.answer.text import CJK, MARK, WORD, bigrams, fold, joined_name_parts
 from gateway.engines.embedding.embedder import DIMENSIONS, VECTOR
 from gateway.engines.index.candidates import Candidate, PageRow
+from gateway.engines.index.database import SEARCH_COLUMNS
+from gateway.engines.index.page_rows import IndexedPage, unpacked
+from gateway.engines.index.passage_rows import MOST_PAGE_CHARS, PageText, search_row
 from gateway.engines.index.port import Turn
 from gateway.engines.index.postgres_connections import Connections, Database, IndexUnavailable, Times
 from gateway.engines.index.query import IndexHit, IndexQuery, QueryTerms, conditions
 from gateway.engines.index.ranking import run
-from gateway.engines.index.rows import (
-    MOST_PAGE_CHARS,
-    SEARCH_COLUMNS,
-    IndexedPage,
-    PageText,
-    PassageText,
-    passage_text,
-    search_row,
-    unpacked,
-)
 from gateway.engines.index.signals import WEIGHTS, bm25, idf
+from gateway.engines.index.vector_rows import PassageText, passage_text
 from gateway.errors import EngineMissing
 from gateway.resilience.bounded_cache import BoundedCache
 

@@ -4,8 +4,8 @@ One thread writes and two read, each with its own connection; the event loop nev
 full pages are not stored and `problem` says so; a damaged file is moved aside and an empty one takes its place.
 
 The writer works in turns of a few milliseconds, so that a long page or a long batch keeps nobody waiting: each turn
-takes steps of one call's work (`engines.index.rows`), then the call queues for its next one. Upkeep (deleting, cutting
-pages of an older version) takes its turns between.
+takes steps of one call's work (`engines.index.page_rows`), then the call queues for its next one. Upkeep (deleting,
+cutting pages of an older version) takes its turns between.
 """
 
 import asyncio
@@ -25,29 +25,23 @@ from pathlib import Path
 from typing import IO, TypeAlias, TypeVar
 
 from gateway.domain import Json
+from gateway.engines.index.database import DamagedIndex, is_damage, open_database, set_aside
+from gateway.engines.index.page_rows import (
+    IndexedPage,
+    cut_steps,
+    drop_steps,
+    old_pages,
+    page_counts,
+    pages_at,
+    some_pages,
+    store_steps,
+)
+from gateway.engines.index.passage_rows import delete_steps
 from gateway.engines.index.port import Turn
 from gateway.engines.index.query import IndexHit, IndexQuery
 from gateway.engines.index.ranking import run
-from gateway.engines.index.rows import (
-    DamagedIndex,
-    IndexedPage,
-    PassageText,
-    SqliteReader,
-    adopt_model,
-    cut_steps,
-    delete_steps,
-    drop_steps,
-    is_damage,
-    old_pages,
-    open_database,
-    page_counts,
-    pages_at,
-    set_aside,
-    some_pages,
-    store_steps,
-    store_vectors,
-    unembedded,
-)
+from gateway.engines.index.sqlite_reader import SqliteReader
+from gateway.engines.index.vector_rows import PassageText, adopt_model, store_vectors, unembedded
 from gateway.shared_state.sqlite_state import file_problem, own_file
 
 Steps: TypeAlias = Callable[[sqlite3.Connection], Iterator[None]]

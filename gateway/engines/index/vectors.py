@@ -25,7 +25,7 @@ from typing import Protocol
 from gateway import logs
 from gateway.domain import Json
 from gateway.engines.embedding.embedder import MODEL_VERSION, VECTOR, EmbeddingProcess, TextsFailed
-from gateway.engines.index.rows import MAX_TOKENS, PassageText
+from gateway.engines.index.vector_rows import MAX_TOKENS, PassageText
 from gateway.errors import GatewayError
 
 _PASSAGES_AT_ONCE = 16

@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 
 from gateway.errors import UpstreamError
-from gateway.providers.exchange import Head, start_of
+from gateway.providers.exchange import RequestHead, start_of
 from gateway.providers.http import DISCONNECTED, HttpClient, Timeouts
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
@@ -98,11 +98,11 @@ def test_no_header_can_hold_a_control_character(value: str) -> None:
     with pytest.raises(ValueError, match="control character"):
         start_of("POST", "/v1", [("Authorization", value)])
     with pytest.raises(ValueError, match="control character"):
-        Head("POST", "http://a/v1", {"Authorization": value})
+        RequestHead("POST", "http://a/v1", {"Authorization": value})
 
 
 def test_a_user_in_an_address_becomes_the_authorization_unless_that_is_given() -> None:
-    head = Head("GET", "https://me:p%40w@a.test:8443/search?q=x", {})
+    head = RequestHead("GET", "https://me:p%40w@a.test:8443/search?q=x", {})
     assert str(head.url) == "https://a.test:8443/search?q=x" and b"Host: a.test:8443\r\n" in head.start
     assert b"Authorization: Basic bWU6cEB3\r\n" in head.start and "p%40w" not in str(head.info)
-    assert b"Bearer" in Head("GET", "https://me@a.test/", {"Authorization": "Bearer x"}).start
+    assert b"Bearer" in RequestHead("GET", "https://me@a.test/", {"Authorization": "Bearer x"}).start

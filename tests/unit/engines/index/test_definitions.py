@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.query import IndexQuery
-from gateway.engines.index.rows import IndexedPage
 from gateway.engines.index.signals import defines
 from gateway.engines.index.store import PageIndex
 

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.query import IndexHit, IndexQuery
 from gateway.engines.index.ranking import FITTING_SCORE
-from gateway.engines.index.rows import IndexedPage
 from gateway.engines.index.store import PageIndex
 
 SECTION = "Nothing of the query is said in this section, which is about something else altogether. " * 12

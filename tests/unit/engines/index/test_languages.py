@@ -7,8 +7,10 @@ import pytest
 from gateway.engines.answer.text import MARK
 from gateway.engines.index import candidates
 from gateway.engines.index import query as query_module
+from gateway.engines.index.database import open_database
+from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.query import IndexQuery, is_english, query_terms
-from gateway.engines.index.rows import IndexedPage, SqliteReader, open_database
+from gateway.engines.index.sqlite_reader import SqliteReader
 from gateway.engines.index.store import PageIndex
 from tests.support.searched import found_names
 

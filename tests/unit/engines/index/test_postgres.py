@@ -13,11 +13,11 @@ import pytest
 
 from gateway.domain import Progress, SearchRequest, WebCall
 from gateway.engines.embedding.embedder import MODEL_VERSION, EmbeddingProcess
+from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.port import Index, copy_pages
 from gateway.engines.index.postgres_connections import IndexUnavailable, Times
 from gateway.engines.index.postgres_index import PostgresIndex
 from gateway.engines.index.query import IndexQuery
-from gateway.engines.index.rows import IndexedPage
 from gateway.engines.index.search_provider import LocalSearch
 from gateway.engines.index.store import PageIndex
 from gateway.engines.index.vectors import PassageVectors

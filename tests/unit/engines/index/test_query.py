@@ -7,9 +7,11 @@ import pytest
 
 from gateway.engines.index import ranking
 from gateway.engines.index.candidates import ranked_passages
+from gateway.engines.index.database import open_database
+from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.query import IndexQuery, QueryTerms, query_terms
-from gateway.engines.index.rows import IndexedPage, SqliteReader, open_database
 from gateway.engines.index.signals import is_message, lasting_text, page_prior
+from gateway.engines.index.sqlite_reader import SqliteReader
 from gateway.engines.index.store import PageIndex
 from tests.support.searched import found_names
 

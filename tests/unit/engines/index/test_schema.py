@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from gateway.engines.index.database import STEPS, VERSION, set_aside, transaction, upgrade
+from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.query import IndexQuery, owner_token
-from gateway.engines.index.rows import STEPS, VERSION, IndexedPage, set_aside, transaction, upgrade
 from gateway.engines.index.store import PageIndex
 from tests.support.full_disk import NOT_PERMITTED
 from tests.support.paths import ROOT
@@ -135,7 +136,7 @@ async def test_a_truncated_file_is_begun_anew(tmp_path: Path) -> None:
 WRITER = """
 import asyncio, sys
 from pathlib import Path
-from gateway.engines.index.rows import IndexedPage
+from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.store import PageIndex
 async def main():
     index = PageIndex(Path(sys.argv[1]))

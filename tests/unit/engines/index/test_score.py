@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.query import IndexHit, IndexQuery
 from gateway.engines.index.ranking import in_order
-from gateway.engines.index.rows import IndexedPage
 from gateway.engines.index.store import PageIndex
 
 FILLER = "Gardens need water in dry summers, and shade where the sun is strong. " * 20

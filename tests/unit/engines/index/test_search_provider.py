@@ -7,9 +7,9 @@ import pytest
 
 from gateway.domain import Json, SearchRequest, WebCall
 from gateway.engines.answer.sections import Passage
+from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.port import Index
 from gateway.engines.index.query import IndexHit
-from gateway.engines.index.rows import IndexedPage
 from gateway.engines.index.search_provider import _READ_CHARS, LocalSearch, _joined
 from gateway.engines.index.store import PageIndex
 

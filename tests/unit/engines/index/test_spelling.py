@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from gateway.domain import SearchRequest, WebCall
+from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.query import IndexQuery
-from gateway.engines.index.rows import IndexedPage, SqliteReader
 from gateway.engines.index.search_provider import LocalSearch
 from gateway.engines.index.spelling import slips
+from gateway.engines.index.sqlite_reader import SqliteReader
 from gateway.engines.index.store import PageIndex
 
 TEXTS = {

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.query import IndexQuery, owner_token
-from gateway.engines.index.rows import LARGE_INDEX, IndexedPage
+from gateway.engines.index.sqlite_reader import LARGE_INDEX
 from gateway.engines.index.store import PageIndex
 
 ALL = ("key1", "")

@@ -11,10 +11,11 @@ import pytest
 
 from gateway.domain import SearchRequest, WebCall
 from gateway.engines.embedding.embedder import MODEL_VERSION, EmbeddingProcess, is_installed
+from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.query import IndexQuery
-from gateway.engines.index.rows import IndexedPage, adopt_model, store_vectors, unembedded, vector_counts
 from gateway.engines.index.search_provider import LocalSearch
 from gateway.engines.index.store import PageIndex
+from gateway.engines.index.vector_rows import adopt_model, store_vectors, unembedded, vector_counts
 from gateway.engines.index.vectors import PassageVectors
 from tests.support.scripted_embedding import BROKEN, COMMAND
 from tests.support.waiting import until
@@ -188,7 +189,7 @@ async def test_a_paraphrase_is_found_by_its_meaning_for_its_owner_alone(tmp_path
 
 
 def test_an_older_file_gains_vectors_and_keeps_its_passages(tmp_path: Path) -> None:
-    from gateway.engines.index.rows import STEPS, open_database, upgrade
+    from gateway.engines.index.database import STEPS, open_database, upgrade
 
     old = sqlite3.connect(tmp_path / "i.db", isolation_level=None)
     upgrade(old, STEPS[:3])

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from gateway.engines.index.database import open_database
+from gateway.engines.index.page_rows import IndexedPage, store_steps
 from gateway.engines.index.port import WriteTurns
 from gateway.engines.index.query import IndexQuery
-from gateway.engines.index.rows import IndexedPage, open_database, store_steps
 from gateway.engines.index.store import PageIndex, upkeep_steps
 
 
