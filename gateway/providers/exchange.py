@@ -1,4 +1,5 @@
-"""Requests of aiohttp's session whose head was made once for all of an address: `RequestHead`, and `request_class` for them.
+"""Requests of aiohttp's session whose head was made once for all of an address: `RequestHead`, and their
+`request_class`.
 
 A request of aiohttp's own makes its head, a payload, a writer and a task anew each time. Here head and body are written
 in one piece; what is long goes in pieces, in a task as aiohttp's.
