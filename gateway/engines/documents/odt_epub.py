@@ -30,7 +30,8 @@ _TEXT_BOX = f"{_DRAW}text-box"
 _DISPLAY = f"{TEXT}display"
 _HIDING = frozenset(f"{TEXT}{name}" for name in ("section", "p", "h", "span", "hidden-text", "hidden-paragraph"))
 _STYLED = {f"{TEXT}p": "paragraph", f"{TEXT}h": "paragraph", f"{TEXT}span": "text"}
-_SECTIONS = frozenset(f"{TEXT}{name}" for name in ("section", "index-body", "table-of-content"))
+_INDEXES = ("table-of-content", "illustration-index", "table-index", "object-index", "user-index", "alphabetical-index")
+_SECTIONS = frozenset(f"{TEXT}{name}" for name in ("section", "index-title", "index-body", "bibliography", *_INDEXES))
 _FORMS = {"1": "decimal", "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 """The forms of numbers (`style:num-format`), as WordprocessingML names them."""
 _NAMES = {"h": "heading", "p": "paragraph"}
