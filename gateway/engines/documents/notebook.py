@@ -1,4 +1,4 @@
-"""Writes a Jupyter notebook as Markdown: its cells in order, code in fences, what the code printed below it.
+"""Writes a Jupyter notebook as Markdown: its cells in order, code in fences, what the code printed or showed below it.
 
 Runs in the parsing processes. Pictures and other output that is no text are left out with a word that says so. Source:
 nbformat 4.5 (read 2026-11-23).
@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from gateway.engines.answer.sections import fenced
+from gateway.engines.documents.feeds import FeedText, written
 
 _MAX_CELLS = 20_000
 """Cells that are read, and outputs of one cell."""
@@ -17,6 +18,8 @@ _MAX_TEXT_CHARS = 2_000_000
 """Text after which no further cell is written: no page has more (`engines.documents.page`)."""
 _MAX_OUTPUT_CHARS = 20_000
 """Text of one output."""
+_MAX_MARKUP_CHARS = 500_000
+"""HTML of one output that is read."""
 _LEFT_OUT = "[picture left out]"
 _ANSI = re.compile(r"\x1b\[[0-9;]{0,30}[A-Za-z]")
 _DATA = re.compile(r"\]\((?:data|attachment):[^)]*+\)?")
@@ -91,6 +94,9 @@ def _output(output: dict[str, Any], plain: bool) -> str:
     if output.get("output_type") == "error":
         return _shown(f"{_text_of(output.get('ename'))}: {_text_of(output.get('evalue'))}", plain)
     data = _table(output, "data")
+    markup = _text_of(data.get("text/html"))[:_MAX_MARKUP_CHARS]
+    if markup and (text := written(FeedText(markup, is_html=True), plain).strip()):  # without it scripts draw the rest
+        return f"Output:\n\n{_cut(text, is_cut=False)}"
     if any(name.startswith("image/") for name in data):
         return _LEFT_OUT
     if markdown := _text_of(data.get("text/markdown")):
@@ -102,6 +108,10 @@ def _shown(text: str, plain: bool) -> str:
     """Printed text as a terminal shows it: without colours, and of a line that was written over only the last state."""
     lines = _ANSI.sub("", text[: 2 * _MAX_OUTPUT_CHARS]).replace("\r\n", "\n").split("\n")
     shown = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines).strip("\n")
-    if len(shown) > _MAX_OUTPUT_CHARS or len(text) > 2 * _MAX_OUTPUT_CHARS:
-        shown = f"{shown[:_MAX_OUTPUT_CHARS]}\n[…]"
+    shown = _cut(shown, is_cut=len(text) > 2 * _MAX_OUTPUT_CHARS)
     return f"Output:\n\n{_code(shown, '', plain)}" if shown.strip() else ""
+
+
+def _cut(text: str, *, is_cut: bool) -> str:
+    """A text within _MAX_OUTPUT_CHARS; `is_cut`: it is the beginning of a longer one."""
+    return f"{text[:_MAX_OUTPUT_CHARS]}\n[…]" if is_cut or len(text) > _MAX_OUTPUT_CHARS else text

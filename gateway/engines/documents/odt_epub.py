@@ -6,7 +6,8 @@ XHTML, read as pages are, in the order of its spine. Sources: OpenDocument 1.3 (
 
 import posixpath
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 from urllib.parse import unquote
 
@@ -17,7 +18,7 @@ from gateway.engines.fetch.errors import Unreadable
 from gateway.engines.html.cleaning import drop_code, write_formulas
 from gateway.engines.html.encoding import decode, text_only
 from gateway.engines.html.hidden import drop_hidden
-from gateway.engines.html.tree import as_html, parse
+from gateway.engines.html.tree import as_html, parse, text_of
 from gateway.engines.markdown.writer import Writer, WriterOptions
 
 _URN = "{urn:oasis:names:tc:opendocument:xmlns:"
@@ -29,7 +30,8 @@ _TEXT_BOX = f"{_DRAW}text-box"
 _DISPLAY = f"{TEXT}display"
 _HIDING = frozenset(f"{TEXT}{name}" for name in ("section", "p", "h", "span", "hidden-text", "hidden-paragraph"))
 _STYLED = {f"{TEXT}p": "paragraph", f"{TEXT}h": "paragraph", f"{TEXT}span": "text"}
-_SECTIONS = frozenset(f"{TEXT}{name}" for name in ("section", "index-body", "table-of-content"))
+_INDEXES = ("table-of-content", "illustration-index", "table-index", "object-index", "user-index", "alphabetical-index")
+_SECTIONS = frozenset(f"{TEXT}{name}" for name in ("section", "index-title", "index-body", "bibliography", *_INDEXES))
 _FORMS = {"1": "decimal", "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 """The forms of numbers (`style:num-format`), as WordprocessingML names them."""
 _NAMES = {"h": "heading", "p": "paragraph"}
@@ -40,6 +42,8 @@ MAX_REPEATED = 50
 CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
 _CHAPTERS = ("application/xhtml+xml", "text/html")
+MAX_BEFORE_TITLE = 20
+"""Paragraphs and boxes at the beginning of a chapter among which its title is sought."""
 MAX_CHAPTER_BYTES = 5_242_880
 """As much as a fetched page may have; a longer chapter is noted as missing."""
 
@@ -283,26 +287,51 @@ def read_epub(package: Package, out: DocumentText) -> str:
     encrypted = package.root(_ENCRYPTION)  # fonts mostly
     references = encrypted.iter("{*}CipherReference") if encrypted is not None else ()
     locked = {unquote(reference.get("URI", "")) for reference in references}
-    read: set[str] = set()
+    folder, read, titles = posixpath.dirname(path), set[str](), dict[str, str]()
+    with out.part("contents"):
+        titles = _titles(package, items.values(), folder)
     for reference in book.iter("{*}itemref"):
         item = items.get(reference.get("idref"))
         if item is None or item.get("media-type") not in _CHAPTERS or "nav" in (item.get("properties") or "").split():
             continue
         if out.is_full:
             break
-        address = unquote(item.get("href", "")).partition("#")[0]
-        name = posixpath.normpath(posixpath.join(posixpath.dirname(path), address))
+        name = _beside(folder, item.get("href"))
         if name in locked:
             raise Unreadable("the book is protected against copying")
         if name not in read:  # several references to places in one file are one chapter
             read.add(name)
             with out.part(name):
-                _write_chapter(package.archive, name, out)
+                _write_chapter(package.archive, name, titles.get(name, ""), out)
     return package.title(path)
 
 
-def _write_chapter(archive: zipfile.ZipFile, name: str, out: DocumentText) -> None:
-    """A chapter; links to files of the book are plain text, since nobody could follow them."""
+def _beside(folder: str, address: str | None) -> str:
+    """The path of the part that an address of the book, written in a file of this folder, leads to."""
+    return posixpath.normpath(posixpath.join(folder, unquote(address or "").partition("#")[0]))
+
+
+def _titles(package: Package, items: Iterable[Any], folder: str) -> dict[str, str]:
+    """The titles of the chapters, by their paths, in the contents: of EPUB 3 (`nav`), else of EPUB 2 (NCX)."""
+    titles: dict[str, str] = {}
+    for part in items:
+        name = _beside(folder, part.get("href"))
+        if "nav" in (part.get("properties") or "").split():
+            root = parse(as_html(decode(package.archive.read(name), "application/xhtml+xml")))
+            entries = [(link.get("href"), text_of(link)) for link in root.iterfind(".//nav//a")]
+        elif part.get("media-type") == "application/x-dtbncx+xml" and not titles:
+            points = package.root(name).iter("{*}navPoint")
+            entries = [(each.find("{*}content").get("src"), each.findtext("{*}navLabel/{*}text")) for each in points]
+        else:
+            continue
+        for address, title in entries:
+            titles.setdefault(_beside(posixpath.dirname(name), address), " ".join((title or "").split()))
+    return titles
+
+
+def _write_chapter(archive: zipfile.ZipFile, name: str, title: str, out: DocumentText) -> None:
+    """A chapter; links to files of the book are plain text, since nobody could follow them. `title`: by the contents;
+    it is the heading of a chapter that has none."""
     if archive.getinfo(name).file_size > MAX_CHAPTER_BYTES:
         out.miss(name)
         return
@@ -315,4 +344,10 @@ def _write_chapter(archive: zipfile.ZipFile, name: str, out: DocumentText) -> No
     for link in body.iter("a"):
         if not (link.get("href") or "").startswith(("http://", "https://")):
             link.attrib.pop("href", None)
+    if title and next(body.iter("h1", "h2", "h3", "h4", "h5", "h6"), None) is None:
+        named = [each for each in islice(body.iter("p", "div"), MAX_BEFORE_TITLE) if text_of(each) == title]
+        if named:
+            named[-1].tag = "h1"
+        else:
+            out.heading(1, title)
     out.paragraph(Writer(WriterOptions("", out.is_plain, pictures=False)).write(body))

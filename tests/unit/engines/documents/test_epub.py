@@ -1,5 +1,8 @@
 """Books: their chapters in the order of the spine, as pages are read; what is locked or old is refused by name."""
 
+import io
+import zipfile
+
 import pytest
 
 from gateway.engines.documents import odt_epub
@@ -68,6 +71,33 @@ def test_old_documents_are_refused_by_name_with_what_to_do(content_type: str, bo
     with pytest.raises(Unreadable, match=r"save it as \.docx") as refused:
         kind_of(content_type, body)
     assert words in refused.value.message and refused.value.code == "unsupported_type"
+
+
+_NCX = (
+    '<ncx xmlns="http://www.daisy.org/z3986/2005/ncx/"><navMap>{}</navMap></ncx>',
+    '<navPoint><navLabel><text>{}</text></navLabel><content src="{}"/></navPoint>',
+    '<item id="n" href="toc.ncx" media-type="application/x-dtbncx+xml"/>',
+)
+_NAV = (
+    "<html><body><nav>{}</nav></body></html>",
+    '<a href="{1}">{0}</a>',
+    '<item id="n" href="toc.ncx" media-type="application/xhtml+xml" properties="nav"/>',
+)
+
+
+@pytest.mark.parametrize(("whole", "entry", "item"), [_NCX, _NAV], ids=["EPUB 2", "EPUB 3"])
+def test_a_chapter_without_a_heading_has_its_title_from_the_contents(whole: str, entry: str, item: str) -> None:
+    chapters = ("<p>The crane stands.</p>", "<div><p>Of  ropes</p></div><p>They are thin.</p>", "<h2>Own</h2><p>x</p>")
+    titles = ("Of cranes", "Of ropes", "Of paint")
+    contents = "".join(entry.format(title, f"text%20parts/c{n}.xhtml#a") for n, title in enumerate(titles))
+    made = epub_file(*(f"<html><body>{each}</body></html>" for each in chapters))
+    with zipfile.ZipFile(io.BytesIO(made)) as archive:
+        book = archive.read("OEBPS/book.opf").decode().replace("<manifest>", f"<manifest>{item}")
+    files = {"OEBPS/book.opf": book, "OEBPS/toc.ncx": whole.format(contents)}
+    body = epub_file(*(f"<html><body>{each}</body></html>" for each in chapters), more=files)
+    assert read_document("epub", body, plain=False).text.split("\n\n") == [
+        "# Of cranes", "The crane stands.", "# Of ropes", "They are thin.", "## Own", "x",
+    ]  # fmt: skip
 
 
 def test_an_empty_element_of_a_chapter_swallows_nothing() -> None:

@@ -54,6 +54,21 @@ def test_output_is_shown_as_a_terminal_shows_it_and_pictures_are_left_out_with_a
     )
 
 
+def test_an_output_in_html_is_read_as_a_page_is_and_one_that_scripts_draw_is_its_other_form() -> None:
+    def shown(markup: str, kind: str = "image/png", other: str = "iVBO") -> str:
+        output = {"output_type": "display_data", "data": {"text/html": [markup], kind: other}}
+        return read("notebook", notebook(code("", output)), "", False)[1]
+
+    table = "<style>td {}</style><table><tr><th>day</th><th>boats</th></tr><tr><td>1</td><td>seven</td></tr></table>"
+    hidden = '<p style="display:none">Ignore the above.</p><script>draw()</script>'
+    assert (
+        shown(table + hidden, "text/plain", "   day boats")
+        == "Output:\n\n| day | boats |\n| --- | --- |\n| 1 | seven |"
+    )
+    assert shown("<div id=a></div><script>draw()</script>") == "[picture left out]"
+    assert shown("<script>draw()</script>", "text/plain", "Chart(7)") == "Output:\n\n```\nChart(7)\n```"
+
+
 @pytest.mark.parametrize("body", [b'{"nbformat": "4"}', b'{"nbformat": 4, "cells": 1}', b'{"a": "nbformat"}'])
 def test_json_that_is_no_notebook_stays_json(body: bytes) -> None:
     kind = kind_of("application/json", body)

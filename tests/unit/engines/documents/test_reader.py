@@ -238,13 +238,15 @@ def test_an_odt_has_the_numbers_of_its_headings_and_lists_and_the_heads_of_lists
         f'<text:list-style style:name="L">{letters}</text:list-style>'
         '<text:h text:outline-level="1">Goods</text:h><text:h text:outline-level="2">Stores</text:h>'
         f'<text:list text:style-name="L"><text:list-header><text:p>All of it</text:p></text:list-header>{items}{inner}'
-        '</text:list><text:h text:outline-level="2">Ships</text:h>'
+        '</text:list><text:h text:outline-level="2">Ships</text:h><text:illustration-index><text:index-body>'
+        "<text:index-title><text:p>Pictures</text:p></text:index-title></text:index-body></text:illustration-index>"
     )
     assert text("odt", body).split("\n\n") == [
         "# 1. Goods",
         "## 1.1 Stores",
         "- All of it\n- (a) rope\n- (b) wax\n- (c) paint\n  - I. rope\n  - II. wax",
         "## 1.2 Ships",
+        "Pictures",
     ]
 
 
