@@ -22,7 +22,8 @@ from gateway.engines.crawl.page_loader import PageLoader
 from gateway.engines.documents.parse_pool import ParsePool
 from gateway.engines.fetch.address_policy import AddressPolicy
 from gateway.engines.fetch.fetcher import Fetcher
-from gateway.engines.fetch.robots import HostSlots, RobotsCache
+from gateway.engines.fetch.host_slots import HostSlots
+from gateway.engines.fetch.robots import RobotsCache
 from gateway.engines.index.store import PageIndex
 
 SITE_PAGES = 3000

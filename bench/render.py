@@ -28,7 +28,7 @@ from types import MappingProxyType
 from gateway.domain import Json
 from gateway.engines.fetch.address_policy import AddressPolicy
 from gateway.engines.fetch.fetcher import Fetched, Fetcher
-from gateway.engines.fetch.robots import HostSlots
+from gateway.engines.fetch.host_slots import HostSlots
 from gateway.engines.render import namespaces
 from gateway.engines.render.browser import Browser
 from gateway.engines.render.renderer import ProcessSettings, Reach, RenderDeps, Renderer, RenderProcess, RenderSession

@@ -22,7 +22,8 @@ from gateway.engines.documents.parse_pool import ParsePool
 from gateway.engines.documents.pictures import PictureReader
 from gateway.engines.fetch.address_policy import AddressPolicy, OwnListener
 from gateway.engines.fetch.fetcher import Fetcher, FetchLimits, HostHeaders
-from gateway.engines.fetch.robots import HostSlots, RobotsCache
+from gateway.engines.fetch.host_slots import HostSlots
+from gateway.engines.fetch.robots import RobotsCache
 from gateway.engines.fetch.urls import from_caller
 from gateway.engines.index.port import Index
 from gateway.engines.index.store import PageIndex

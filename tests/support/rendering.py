@@ -11,7 +11,8 @@ import pytest
 
 from gateway.engines.fetch.address_policy import AddressPolicy
 from gateway.engines.fetch.fetcher import Fetched, Fetcher
-from gateway.engines.fetch.robots import HostSlots, RobotsCache
+from gateway.engines.fetch.host_slots import HostSlots
+from gateway.engines.fetch.robots import RobotsCache
 from gateway.engines.render.browser import NoBrowser, find_chromium
 from gateway.engines.render.frames import Picture
 from gateway.engines.render.renderer import (

@@ -15,7 +15,8 @@ from gateway.engines.crawl.page_loader import PageHelp, PageLoader
 from gateway.engines.documents.parse_pool import ParsePool, shorten_in
 from gateway.engines.fetch.address_policy import AddressPolicy
 from gateway.engines.fetch.fetcher import Fetcher, FetchLimits
-from gateway.engines.fetch.robots import HostSlots, RobotsCache
+from gateway.engines.fetch.host_slots import HostSlots
+from gateway.engines.fetch.robots import RobotsCache
 from gateway.engines.index.search_provider import LocalSearch
 from gateway.engines.index.store import PageIndex
 from gateway.engines.render.renderer import Renderer

@@ -19,7 +19,7 @@ from gateway.engines.documents.parse_pool import ExtractOptions, ParsePool
 from gateway.engines.documents.pictures import PictureReader
 from gateway.engines.fetch.errors import FetchFailed, Unreadable
 from gateway.engines.fetch.fetcher import Fetched, Fetcher, FetchLimits, decoder_for
-from gateway.engines.fetch.robots import HostSlots
+from gateway.engines.fetch.host_slots import HostSlots
 from gateway.engines.fetch.urls import canonical, route_of
 from gateway.engines.html.head import refresh_target
 from gateway.engines.render.renderer import NotRendered, Renderer

@@ -25,7 +25,8 @@ from gateway.child.restart_policy import RestartPolicy
 from gateway.domain import Json
 from gateway.engines.fetch.errors import FetchFailed, SkippedUrl
 from gateway.engines.fetch.fetcher import Fetched, Fetcher, FetchLimits, PageRequest
-from gateway.engines.fetch.robots import HostSlots, RobotsCache
+from gateway.engines.fetch.host_slots import HostSlots
+from gateway.engines.fetch.robots import RobotsCache
 from gateway.engines.fetch.urls import parse_url, site_of
 from gateway.engines.render import frames
 from gateway.engines.render.browser import NoBrowser, find_chromium

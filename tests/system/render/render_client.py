@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gateway.engines.fetch.address_policy import AddressPolicy
 from gateway.engines.fetch.fetcher import Fetcher
-from gateway.engines.fetch.robots import HostSlots
+from gateway.engines.fetch.host_slots import HostSlots
 from gateway.engines.render.renderer import NotRendered, ProcessSettings, Reach, RenderDeps, Renderer, RenderProcess
 from tests.support.rendering import document
 

@@ -15,7 +15,8 @@ from gateway.domain import CrawlRequest, ExtractRequest
 from gateway.engines.fetch.address_policy import AddressPolicy
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.fetch.fetcher import Fetcher
-from gateway.engines.fetch.robots import HostSlots, parse
+from gateway.engines.fetch.host_slots import HostSlots
+from gateway.engines.fetch.robots import parse
 from tests.support.cpu_time import takes_less
 from tests.support.websites import Site, engine, page, serving, urls
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from gateway.engines.fetch.address_policy import AddressPolicy
 from gateway.engines.fetch.fetcher import Fetcher
-from gateway.engines.fetch.robots import HostSlots
+from gateway.engines.fetch.host_slots import HostSlots
 from gateway.engines.render.renderer import PageLimits, ProcessSettings, Reach, RenderDeps, Renderer, RenderProcess
 from gateway.engines.render.server import Options, RenderServer
 from tests.support.scripted_browser import scripted_browser

@@ -12,7 +12,8 @@ from aiohttp import web
 from gateway.domain import Json
 from gateway.engines.fetch.address_policy import AddressPolicy, OwnListener
 from gateway.engines.fetch.fetcher import Fetched, Fetcher
-from gateway.engines.fetch.robots import HostSlots, RobotsCache
+from gateway.engines.fetch.host_slots import HostSlots
+from gateway.engines.fetch.robots import RobotsCache
 from gateway.engines.render.renderer import PageLimits, PageRequests, Reach, _is_own_site
 from tests.support.websites import Site, serving
 
