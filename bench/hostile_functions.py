@@ -20,8 +20,6 @@ from bench import hostile_inputs as inputs
 from bench import hostile_pages as pages
 from gateway import schemas, trace
 from gateway.access.token_counts import size_of
-from gateway.engines.answer import excerpt, sections
-from gateway.engines.answer import text as words
 from gateway.engines.documents import simhash
 from gateway.engines.documents.feeds import read_sitemap
 from gateway.engines.documents.page import extract
@@ -35,6 +33,8 @@ from gateway.engines.html import cleaning, encoding, head, tree
 from gateway.engines.index import passage_rows, query, signals
 from gateway.engines.index.vector_rows import passage_text
 from gateway.engines.markdown.writer import Writer, WriterOptions
+from gateway.engines.words import excerpt, sections
+from gateway.engines.words import text as words
 from gateway.errors import GatewayError
 from gateway.key_scrubber import scrub_keys
 from gateway.mcp.messages import Envelope, RpcFault, value_of

@@ -23,7 +23,7 @@ LEVELS = [
         "sanitize.known_clean", "sanitize.work_budget",
     },
     {
-        "ports", "schemas", "wire", "engines.answer", "engines.fetch", "ocr",
+        "ports", "schemas", "wire", "engines.words", "engines.fetch", "ocr",
         "sanitize.chunks", "sanitize.spellings", "sanitize.detectors", "shared_state",
     },
     {

@@ -30,7 +30,7 @@ this much; the slowest pattern of the product takes half of it."""
 
 
 RUN_TIME: dict[str, Callable[[], Sequence[AnyPattern]]] = {
-    "gateway.engines.answer.sections:FenceReader.read": lambda: [re.compile(r"\A(?: *>){2}")],
+    "gateway.engines.words.sections:FenceReader.read": lambda: [re.compile(r"\A(?: *>){2}")],
     "gateway.sanitize.detectors.cards:_form": lambda: [form for each in cards._FORMS if (form := cards._form(each))],
     "gateway.sanitize.detectors.vendor_tokens:_compile": lambda: [
         vendor_tokens._compile(form) for form in ("gh[pousr]_[A-Za-z0-9]{36,}", "xox[abposr]-[0-9A-Za-z-]{10,}")

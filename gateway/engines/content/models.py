@@ -24,9 +24,9 @@ from urllib.parse import urlsplit
 import orjson
 
 from gateway.domain import Json
-from gateway.engines.answer.text import STOP_WORDS
 from gateway.engines.content.blocks import CATEGORIES, CATEGORY_BITS, HIDDEN, ROLE, TAG_BITS, TAGS, WORD, TextBlock
 from gateway.engines.html.head import Head
+from gateway.engines.words.text import STOP_WORDS
 
 _OWN_TAGS = ("p", "li", "td", "div", "pre", "dd", "dt", "blockquote", "figcaption", "section", "span")
 _FURNITURE_HEADING = re.compile(

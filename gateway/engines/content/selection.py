@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.engines.answer.text import unparted_words
 from gateway.engines.content import models, parts, repeats
 from gateway.engines.content.blocks import CATEGORY_BITS, TAG_BITS, TextBlock
 from gateway.engines.content.parts import FURNITURE_TAGS, furniture_of
+from gateway.engines.words.text import unparted_words
 
 _CODE_FLOOR = 0.1
 _HEADING_FLOOR = 0.1

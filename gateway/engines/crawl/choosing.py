@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import orjson
 
 from gateway.domain import Json
-from gateway.engines.answer.text import INSTRUCTION_WORDS, WORD, bm25, fold, terms
+from gateway.engines.words.text import INSTRUCTION_WORDS, WORD, bm25, fold, terms
 from gateway.errors import GatewayError
 from gateway.ports import ChatModel
 from gateway.wire.untrusted_json import without_thinking

@@ -14,10 +14,10 @@ from email.message import Message
 from email.parser import BytesHeaderParser
 from typing import Any, NamedTuple
 
-from gateway.engines.answer.sections import fenced
 from gateway.engines.documents.feeds import FeedText, written
 from gateway.engines.html.encoding import decode
 from gateway.engines.markdown.inline import Inline, InlineStyle
+from gateway.engines.words.sections import fenced
 
 _HEAD_BYTES = 65_536
 _HEADER_CHARS = 1_000

@@ -9,8 +9,8 @@ from typing import Any
 
 import orjson
 
-from gateway.engines.answer.sections import fenced
 from gateway.engines.documents.feeds import FeedText, written
+from gateway.engines.words.sections import fenced
 
 _MAX_CELLS = 20_000
 """Cells that are read, and outputs of one cell."""

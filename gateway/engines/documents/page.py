@@ -8,9 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gateway.domain import Json
-from gateway.engines.answer.excerpt import excerpt
-from gateway.engines.answer.sections import LAST_HEADING_LEVEL, Anchor, find, outline, sections_of
-from gateway.engines.answer.text import count_words, strip_invisible, visible
 from gateway.engines.content.prune import SHOWCASES, Content, main_content
 from gateway.engines.documents import simhash, sniff
 from gateway.engines.documents.feeds import Feed, feed_links, feed_page, is_json_feed, read_json_feed, read_xml_feed
@@ -22,6 +19,9 @@ from gateway.engines.html.head import Head, images_of, links_of, read_head, titl
 from gateway.engines.html.scripts import FEW_WORDS, EmbeddedState, read_signs
 from gateway.engines.html.tree import as_html, first_elements, holdable, is_xml, parse, text_of
 from gateway.engines.markdown.writer import Writer, WriterOptions
+from gateway.engines.words.excerpt import excerpt
+from gateway.engines.words.sections import LAST_HEADING_LEVEL, Anchor, find, outline, sections_of
+from gateway.engines.words.text import count_words, strip_invisible, visible
 
 _MAX_IDS = 20_000
 """Ids read of one page."""
@@ -155,7 +155,7 @@ def extract(body: bytes, options: ExtractOptions) -> Json:
     has them, and for HTML `{canonical, refresh, published, noindex, lang, favicon, description, scripted, login,
     needs_browser, page_type, styles_ignored, encoding_guessed?,
     links?, images?}`. `invisible` counts characters that nobody sees and that
-    were taken out (engines.answer.text); `styles_ignored`: the page hides most of its own text, which was read all
+    were taken out (engines.words.text); `styles_ignored`: the page hides most of its own text, which was read all
     the same (engines.html.hidden). `content` is empty for a page without text; then `login` says whether it asks for a
     password, `scripted` whether it needs JavaScript. `needs_browser`: scripts seem to draw more than was read. `hash`
     and `simhash` are hexadecimal, see engines.documents.simhash;

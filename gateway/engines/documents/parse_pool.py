@@ -256,7 +256,7 @@ _WORKER = (sys.executable, "-m", "gateway.engines.documents.parse_worker")
 
 
 async def shorten_in(pool: ParsePool, texts: list[str], max_chars: int, owner: str) -> list[str]:
-    """The texts as `answer.excerpt.shorten` cuts them, for the key `owner`; half surrogate pairs become `?`. Raises as
+    """The texts as `words.excerpt.shorten` cuts them, for the key `owner`; half surrogate pairs become `?`. Raises as
     `ParsePool.extract` does."""
     whole = [text.encode("utf-8", "replace").decode() for text in texts]
     answer = await pool.extract(orjson.dumps([max_chars, whole]), ExtractOptions("", task="shorten"), owner)

@@ -19,11 +19,11 @@ import orjson
 
 from gateway.child import worker
 from gateway.domain import Json
-from gateway.engines.answer.excerpt import shorten
 from gateway.engines.documents.feeds import read_sitemap
 from gateway.engines.documents.page import extract
 from gateway.engines.documents.page_picture import page_picture, plain_picture
 from gateway.engines.documents.parse_pool import ExtractOptions, memory_limit, out_of_memory
+from gateway.engines.words.excerpt import shorten
 from gateway.errors import EngineMissing, GatewayError
 
 MAX_STACK_FRAMES = 3_000

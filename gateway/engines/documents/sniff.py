@@ -9,7 +9,6 @@ import re
 
 import orjson
 
-from gateway.engines.answer.sections import fenced
 from gateway.engines.documents.feeds import is_xml_feed
 from gateway.engines.documents.mail import is_mail, read_mail
 from gateway.engines.documents.notebook import is_notebook, read_notebook
@@ -18,6 +17,7 @@ from gateway.engines.documents.reader import archive_kind
 from gateway.engines.fetch.errors import FetchFailed, Unreadable
 from gateway.engines.fetch.fetcher import decoder_for
 from gateway.engines.html.encoding import decode, not_text, text_only, wide_codec
+from gateway.engines.words.sections import fenced
 from gateway.wire.image_header import media_type
 
 _TEXTUAL = re.compile(

@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.engines.answer.text import hides_too_much
 from gateway.engines.html.styles import (
     TRANSPARENT,
     Colour,
@@ -26,6 +25,7 @@ from gateway.engines.html.styles import (
     same,
 )
 from gateway.engines.html.tree import put_in, remove_all, take_out, text_size, values_of
+from gateway.engines.words.text import hides_too_much
 
 _AWAY_PX = 900.0  # from the screen's edge; the usual ways to hide move by 999 pixels and more
 _TINY_PX = 1.0

@@ -13,8 +13,8 @@ from typing import Any
 
 import orjson
 
-from gateway.engines.answer.text import count_words
 from gateway.engines.html.tree import values_of
+from gateway.engines.words.text import count_words
 
 _MAX_CHARS = 2_000_000  # data read of one page
 _MAX_VALUES = 50_000

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import NamedTuple, Protocol
 
-from gateway.engines.answer.sections import Passage
-from gateway.engines.answer.text import MARK
 from gateway.engines.index.query import IndexQuery, QueryTerms
+from gateway.engines.words.sections import Passage
+from gateway.engines.words.text import MARK
 
 
 class Candidate(NamedTuple):

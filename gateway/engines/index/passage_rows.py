@@ -5,10 +5,10 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gateway.engines.answer.sections import Passage, passage_steps, plain_text
-from gateway.engines.answer.text import bigrams, fold, joined_name_parts, text_stems
 from gateway.engines.index.database import transaction
 from gateway.engines.index.query import owner_token
+from gateway.engines.words.sections import Passage, passage_steps, plain_text
+from gateway.engines.words.text import bigrams, fold, joined_name_parts, text_stems
 
 MOST_PAGE_CHARS = 1_000_000
 """How much of a page is searchable."""

@@ -22,8 +22,6 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from gateway.domain import Json
-from gateway.engines.answer.sections import Passage, each_passage
-from gateway.engines.answer.text import CJK, MARK, WORD, bigrams, fold, joined_name_parts
 from gateway.engines.embedding.embedder import DIMENSIONS, VECTOR
 from gateway.engines.index.candidates import Candidate, PageRow
 from gateway.engines.index.database import SEARCH_COLUMNS
@@ -35,6 +33,8 @@ from gateway.engines.index.query import IndexHit, IndexQuery, QueryTerms, condit
 from gateway.engines.index.ranking import run
 from gateway.engines.index.signals import WEIGHTS, bm25, idf
 from gateway.engines.index.vector_rows import PassageText, passage_text
+from gateway.engines.words.sections import Passage, each_passage
+from gateway.engines.words.text import CJK, MARK, WORD, bigrams, fold, joined_name_parts
 from gateway.errors import EngineMissing
 from gateway.resilience.bounded_cache import BoundedCache
 

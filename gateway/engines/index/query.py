@@ -10,8 +10,8 @@ from functools import cache
 from importlib import resources
 
 import gateway.engines.embedding
-from gateway.engines.answer.sections import Passage
-from gateway.engines.answer.text import (
+from gateway.engines.words.sections import Passage
+from gateway.engines.words.text import (
     CJK,
     STOP_WORDS,
     WORD,
@@ -78,7 +78,7 @@ class IndexHit:
 @dataclass(frozen=True, slots=True)
 class QueryTerms:
     """What is looked up: `words` (a name with underscores is one, looked up as a phrase), and `pairs`: CJK pairs, and
-    stems of words in other languages than English (`answer.text.query_stems`).
+    stems of words in other languages than English (`words.text.query_stems`).
 
     `needed`: words of which a passage must have all of one group; none where any word does.
     """

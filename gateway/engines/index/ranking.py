@@ -19,7 +19,6 @@ from collections.abc import Container, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from gateway.engines.answer.sections import Passage, plain_text
 from gateway.engines.index.candidates import (
     COUNTED_PASSAGES,
     Candidate,
@@ -44,6 +43,7 @@ from gateway.engines.index.signals import (
     word_weights,
 )
 from gateway.engines.index.spelling import corrected, respelt
+from gateway.engines.words.sections import Passage, plain_text
 
 _RRF_K = 10
 """Among a page's passages a place is worth 1 / (K + place), as in reciprocal rank fusion (Cormack, Clarke and Büttcher,

@@ -5,14 +5,14 @@ import sqlite3
 from collections.abc import Sequence
 
 from gateway.domain import Json, SearchRequest, WebCall
-from gateway.engines.answer.excerpt import GAP, best_within
-from gateway.engines.answer.sections import MOST_CHARS, Passage, closing, open_fences
 from gateway.engines.index.page_rows import SHARED
 from gateway.engines.index.port import Index
 from gateway.engines.index.query import IndexHit, IndexQuery, is_english
 from gateway.engines.index.ranking import FITTING_SCORE
 from gateway.engines.index.spelling import corrected
 from gateway.engines.index.vectors import PassageVectors
+from gateway.engines.words.excerpt import GAP, best_within
+from gateway.engines.words.sections import MOST_CHARS, Passage, closing, open_fences
 from gateway.errors import UpstreamUnavailable
 from gateway.resilience.slices import Steps, in_slices
 

@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from heapq import nlargest
 
-from gateway.engines.answer.text import (
+from gateway.engines.index.candidates import Candidate, IndexReader, PassageCounts, RankedPage, StoredPages
+from gateway.engines.index.query import QueryTerms, comparable
+from gateway.engines.words.text import (
     INSTRUCTION_WORDS,
     MARK,
     STOP_WORDS,
@@ -24,8 +26,6 @@ from gateway.engines.answer.text import (
     terms,
     terms_among,
 )
-from gateway.engines.index.candidates import Candidate, IndexReader, PassageCounts, RankedPage, StoredPages
-from gateway.engines.index.query import QueryTerms, comparable
 
 WEIGHTS = {"title": 4.0, "path": 4.0, "body": 1.0, "url": 2.0, "cjk": 1.0, "owner": 0.0}
 """BM25 weights of the columns (title, headings, body, address, CJK pairs, owner). Measured (`bench.search_quality`): 2,

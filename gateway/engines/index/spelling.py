@@ -9,9 +9,9 @@ import re
 import string
 from dataclasses import replace
 
-from gateway.engines.answer.text import WORD, fold, foreign_stop_words, stem_of
 from gateway.engines.index.candidates import IndexReader, PassageCounts
 from gateway.engines.index.query import IndexQuery, QueryTerms, is_known
+from gateway.engines.words.text import WORD, fold, foreign_stop_words, stem_of
 
 _LEAST_CHARS, _MOST_CHARS = 5, 16
 """Length of a word that is corrected: shorter ones have neighbours in every index, longer ones are names of code, and

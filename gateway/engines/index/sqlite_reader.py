@@ -4,10 +4,10 @@ import sqlite3
 import zlib
 from collections.abc import Sequence
 
-from gateway.engines.answer.sections import Passage
 from gateway.engines.index.candidates import Candidate, PageRow
 from gateway.engines.index.query import IndexQuery, QueryTerms, conditions, match_expression, quoted
 from gateway.engines.index.signals import WEIGHTS
+from gateway.engines.words.sections import Passage
 
 LARGE_INDEX = 40_000
 """Passages from which not all with a word are ranked."""

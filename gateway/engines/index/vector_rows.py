@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from gateway.domain import Json
-from gateway.engines.answer.sections import plain_text
 from gateway.engines.index.database import transaction
+from gateway.engines.words.sections import plain_text
 
 MAX_TOKENS = 256
 """Tokens of a passage that its vector stands for. Measured: with 256, the model's most, Cranfield's nDCG@10 is .384

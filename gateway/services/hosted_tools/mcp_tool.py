@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 import orjson
 
 from gateway.domain import Json
-from gateway.engines.answer.text import strip_invisible, strip_steps
+from gateway.engines.words.text import strip_invisible, strip_steps
 from gateway.errors import GatewayError
 from gateway.ports import ToolServer
 from gateway.resilience.slices import in_slices

@@ -18,7 +18,7 @@ from typing import Any
 import orjson
 
 from gateway.domain import Json, RequestStats
-from gateway.engines.answer.excerpt import excerpt_steps
+from gateway.engines.words.excerpt import excerpt_steps
 from gateway.errors import InvalidRequest, UpstreamError
 from gateway.providers.wrappers import Wrapper
 from gateway.resilience.slices import in_slices

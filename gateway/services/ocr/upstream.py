@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from gateway.domain import Json, RequestStats
-from gateway.engines.answer.text import visible
+from gateway.engines.words.text import visible
 from gateway.ports import CompletionUpstream
 from gateway.wire import ocr as wire
 from gateway.wire.mended_json import mended_json

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from yarl import URL
 
 from gateway.domain import Json, SearchRequest
-from gateway.engines.answer.text import strip_steps
+from gateway.engines.words.text import strip_steps
 from gateway.resilience.slices import Steps
 from gateway.wire.text_walk import each_text_slot
 

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from gateway.domain import Json
-from gateway.engines.answer.excerpt import is_slow_to_cut, shorten
+from gateway.engines.words.excerpt import is_slow_to_cut, shorten
 
 MIN_SHARE_CHARS = 200
 """Least text of a page. A short paragraph."""
@@ -113,7 +113,7 @@ def _whole_first(sizes: list[int], budget: int) -> frozenset[int]:
 
 
 Shorten = Callable[[list[str], int, str], Awaitable[list[str]]]
-"""(texts, most characters of each, the key's id) -> the texts as `answer.excerpt.shorten` cuts them."""
+"""(texts, most characters of each, the key's id) -> the texts as `words.excerpt.shorten` cuts them."""
 _CUT_HERE_CHARS = 4_096
 """Texts with code fences are cut on the server's loop up to so many characters of a result (3 ms at most, as measured
 with fences alone), longer ones in a parse process."""

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from gateway.engines.answer.text import count_words
 from gateway.engines.documents.page import extract
 from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.html.scripts import EmbeddedState, read_signs
 from gateway.engines.html.tree import parse
+from gateway.engines.words.text import count_words
 
 PROSE = "The river rises in the hills behind the town and runs for forty miles. " * 8
 SCRIPT = "<script>" + "run();" * 200 + "</script>"

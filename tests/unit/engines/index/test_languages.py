@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from gateway.engines.answer.text import MARK
 from gateway.engines.index import candidates
 from gateway.engines.index import query as query_module
 from gateway.engines.index.database import open_database
@@ -12,6 +11,7 @@ from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.query import IndexQuery, is_english, query_terms
 from gateway.engines.index.sqlite_reader import SqliteReader
 from gateway.engines.index.store import PageIndex
+from gateway.engines.words.text import MARK
 from tests.support.searched import found_names
 
 _FOREIGN_PAGES = [

@@ -6,12 +6,12 @@ from typing import cast
 import pytest
 
 from gateway.domain import Json, SearchRequest, WebCall
-from gateway.engines.answer.sections import Passage
 from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.port import Index
 from gateway.engines.index.query import IndexHit
 from gateway.engines.index.search_provider import _READ_CHARS, LocalSearch, _joined
 from gateway.engines.index.store import PageIndex
+from gateway.engines.words.sections import Passage
 
 FILLER = "Apples are kept in a cool place and turned over once a week. "
 

@@ -3,12 +3,12 @@
 import pytest
 from lxml import etree
 
-from gateway.engines.answer.text import bigrams, stem, terms
 from gateway.engines.documents.page import extract
 from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.documents.simhash import both, near
 from gateway.engines.html.tree import BLOCKS, parse
 from gateway.engines.markdown.writer import Writer, WriterOptions
+from gateway.engines.words.text import bigrams, stem, terms
 
 
 def written(html: str, *, plain: bool = False) -> str:

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.domain import Json
-from gateway.engines.answer.excerpt import shorten
+from gateway.engines.words.excerpt import shorten
 from gateway.services.websearch.results import MIN_SHARE_CHARS, ResultCutter, fair_share, fit
 
 

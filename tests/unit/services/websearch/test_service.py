@@ -9,8 +9,8 @@ import orjson
 import pytest
 
 from gateway.domain import CrawlRequest, ExtractRequest, Json, SearchRequest, WebCall
-from gateway.engines.answer.excerpt import shorten
 from gateway.engines.index.search_provider import LocalSearch
+from gateway.engines.words.excerpt import shorten
 from gateway.errors import InvalidRequest, UpstreamUnavailable
 from gateway.ports import SearchProvider
 from gateway.services.websearch.filters import ignored, on_domain, published

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from gateway.engines.answer.sections import MOST_CHARS, open_fences, passages, plain_text, shown_text
+from gateway.engines.words.sections import MOST_CHARS, open_fences, passages, plain_text, shown_text
 
 WORDS = "The pool hands out connections that were opened before and takes them back when a request is done. "
 

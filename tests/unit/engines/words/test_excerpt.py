@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.growth import grows
-from gateway.engines.answer.excerpt import GAP, best_within, excerpt
+from gateway.engines.words.excerpt import GAP, best_within, excerpt
 from gateway.resilience.slices import all_steps
 from tests.support.markdown_fences import TEXTS, open_fences
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.engines.answer.text import count_words, unparted_words
+from gateway.engines.words.text import count_words, unparted_words
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 
-from gateway.engines.answer.sections import (
+from gateway.engines.words.sections import (
     FenceReader,
     Passage,
     closing,
@@ -21,7 +21,7 @@ from gateway.engines.answer.sections import (
     plain_text,
     shown_text,
 )
-from gateway.engines.answer.text import rarity, scores, terms
+from gateway.engines.words.text import rarity, scores, terms
 from gateway.resilience.slices import Steps, all_steps
 
 _MANY_LINES = 4_000

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.engines.answer.sections import closing, fenced
+from gateway.engines.words.sections import closing, fenced
 from tests.support.markdown_fences import TEXTS, fences, open_fences
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.engines.answer.text import bigrams, fold, foreign_stop_words
+from gateway.engines.words.text import bigrams, fold, foreign_stop_words
 
 
 @pytest.mark.parametrize(

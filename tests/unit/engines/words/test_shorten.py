@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gateway.engines.answer.excerpt import shorten
+from gateway.engines.words.excerpt import shorten
 from tests.support.markdown_fences import TEXTS, fences, open_fences
 
 MARK = "[…]"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.engines.answer.text import MARK, WORD, fold, query_stems, stem_of, text_stems
+from gateway.engines.words.text import MARK, WORD, fold, query_stems, stem_of, text_stems
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,11 @@
 """Sections of a page: what a fragment selects, and the list of what a long page holds."""
 
-from gateway.engines.answer.sections import Anchor, find, outline, sections_of
 from gateway.engines.content.prune import main_content
 from gateway.engines.documents.page import anchors_of, extract, mark_anchors
 from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.html.head import read_head
 from gateway.engines.html.tree import parse
+from gateway.engines.words.sections import Anchor, find, outline, sections_of
 
 WORDS = "Some words that say what the option is good for and when it should be set by hand. "
 PAGE = f"""<html><head><title>Options</title></head><body><main>

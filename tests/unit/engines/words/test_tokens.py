@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.engines.answer.text import terms, terms_among
+from gateway.engines.words.text import terms, terms_among
 
 TEXTS = (
     "Caching caches; the cached file's entries were agreed upon, and flies fly.",
