@@ -5,8 +5,9 @@ and role, as bits. Decides nothing: see `models` and `selection`. Runs in the pa
 """
 
 import functools
+import itertools
 import re
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +36,14 @@ CATEGORIES = (
     ("faq", r"faq|accordion|toggle|expand"), ("title", r"title|headline|heading"),
 )  # fmt: skip
 CATEGORY_BITS = {name: 1 << at for at, (name, _) in enumerate(CATEGORIES)}
+_AGAINST = sum(
+    CATEGORY_BITS[name]
+    for name in (
+        "nav", "foot", "head", "side", "share", "related", "comment", "review", "form", "advert", "modal", "meta",
+        "hidden",
+    )
+)  # fmt: skip
+"""Categories that speak against what is inside an element."""
 
 
 def pattern_set(patterns: Iterable[str]) -> Any:
@@ -56,10 +65,14 @@ _PARTS = TAG_BITS["article"] | TAG_BITS["section"] | TAG_BITS["ul"] | TAG_BITS["
 """What has a `footer` of its own, which is not that of the page (HTML Standard, 4.3.8)."""
 HIDDEN = 1 << len(TAGS)
 ROLE = HIDDEN << 1
+_IN_TEXT = ROLE << 1  # inside the innermost element around the page's text
 _HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+MESSAGES = frozenset({"alert", "status", "note"})  # roles of messages: inside the page's text they are a part of it
 _MARKING = frozenset({"hidden", "aria-hidden", "style", "role"})
 WORD = re.compile(r"\w+")
 _RUNNING_WORDS = 15
+_FIRST_TEXTS = 8  # of these, the first that is no message is the beginning of the page's text
+_WRAPPED_SHARE = 0.34  # share of a page's running text from which an element around it is its wrapper
 _RUNNING_LINK_SHARE = 3  # running text is a block of so many words, of which less than a third are in links
 
 
@@ -102,6 +115,9 @@ class _Collector:
 
     def __init__(self) -> None:
         self._masks: dict[str, int] = {}
+        self._unnamed: set[Any] = set()
+        """Wrappers, and messages inside the text: their names do not count against what is in them."""
+        self._innermost: set[Any] = set()
 
     def collect(self, root: Any) -> list[TextBlock]:
         made = set_paragraphs(root)
@@ -130,24 +146,16 @@ class _Collector:
                     push((text, box, in_link))
                 if isinstance(child.tag, str):
                     push((child, box, in_link))
-        found = [self._block(box, box.pieces) for box in boxes if box.pieces is not None]
-        return [block for block in found if block is not None]
-
-    def _block(self, box: _Box, pieces: list[str]) -> TextBlock | None:
-        """The box as a block; None without words."""
-        text = " ".join("".join(pieces).split())
-        words = WORD.findall(text.lower())
-        if not words:
-            return None
-        if box.link_pieces is None:
-            link_words = 0
-        elif len(pieces) == 1 and text.isascii():
-            link_words = len(words)  # all of the text is in a link, and lower case parts none of its words
-        else:
-            link_words = len(WORD.findall(" ".join(box.link_pieces)))
-        tags = self._measure(box)
-        marks = (box.depth, tags, box.near, box.far, box.own)
-        return TextBlock(box.element, box.paragraph, *marks, text, words, link_words)
+        found = [(box, _block_of(box, box.pieces)) for box in boxes if box.pieces is not None]
+        measured = [(box, block) for box, block in found if block is not None]
+        blocks = [block for _, block in measured]
+        self._unnamed = wrappers_of(blocks)
+        self._innermost = set(self._unnamed)
+        self._innermost -= {box.outer.element for box in boxes if box.outer and box.element in self._unnamed}
+        for box, block in measured:
+            block.tags = self._measure(box)
+            block.near, block.far, block.own = box.near, box.far, box.own
+        return blocks
 
     def _measure(self, box: _Box) -> int:
         """Sets the bits of the box and of all around it, and returns its tags."""
@@ -163,7 +171,16 @@ class _Collector:
             parent = element.getparent()
             above = outer.own if parent is outer.element else self._mask(parent)
             around = outer.tags or 0
-            tags = around if element.tag == "footer" and around & _PARTS else around | TAG_BITS.get(element.tag, 0)
+            is_message = (element.get("role") or "").lower() in MESSAGES
+            if is_message and around & _IN_TEXT:
+                self._unnamed.add(element)
+                tags = around
+            elif element.tag == "footer" and around & _PARTS:
+                tags = around
+            else:
+                tags = around | TAG_BITS.get(element.tag, 0) | ROLE * is_message
+            if element in self._innermost:
+                tags |= _IN_TEXT
             if names := element.keys():  # paragraphs and cells mostly have no attributes
                 each.own = self._mask(element)
                 if not _MARKING.isdisjoint(names):
@@ -181,7 +198,7 @@ class _Collector:
             for name in key.lower().split():  # no pattern spans two names, and names repeat more often than keys
                 mask |= category_bits(name)
             self._masks[key] = mask
-        return mask
+        return mask & ~_AGAINST if element in self._unnamed else mask
 
 
 _NO_RUNS = frozenset(
@@ -246,6 +263,54 @@ def _add_piece(box: _Box, text: str, in_link: bool) -> None:
         if box.link_pieces is None:
             box.link_pieces = []
         box.link_pieces.append(text)
+
+
+def _block_of(box: _Box, pieces: list[str]) -> TextBlock | None:
+    """The box as a block without its bits; None without words."""
+    text = " ".join("".join(pieces).split())
+    words = WORD.findall(text.lower())
+    if not words:
+        return None
+    if box.link_pieces is None:
+        link_words = 0
+    elif len(pieces) == 1 and text.isascii():
+        link_words = len(words)  # all of the text is in a link, and lower case parts none of its words
+    else:
+        link_words = len(WORD.findall(" ".join(box.link_pieces)))
+    return TextBlock(box.element, box.paragraph, box.depth, 0, 0, 0, 0, text, words, link_words)
+
+
+def wrappers_of(blocks: Sequence[TextBlock]) -> set[Any]:
+    """The elements around the page's text: those in which its title or its first sentence stands and a third of its
+    running text. What is around one of them is one too. Their names tell a state of the page, such as "comments-open"
+    or "has-sidebar"."""
+    running = [block for block in blocks if is_running_text(block)]
+    titles = (block for block in blocks if block.element.tag == "h1")
+    texts = running or blocks
+    first = (block for block in running[:_FIRST_TEXTS] if not _is_message(block))
+    held: dict[Any, int] = {}  # words of the texts in each element around the two
+    for start in (*itertools.islice(first, 1), *itertools.islice(titles, 1)):
+        held = {box: 0 for box in start.paragraph.iterancestors() if box not in held} | held
+    nearest: dict[Any, Any] = {}  # the innermost of these around each element
+    for block in texts:
+        path = []
+        box = block.paragraph
+        while box is not None and box not in held and box not in nearest:
+            path.append(box)
+            box = box.getparent()
+        box = nearest.get(box, box)
+        nearest.update(dict.fromkeys(path, box))
+        if box is not None:
+            held[box] += len(block.words)
+    for box in held:
+        if (outer := box.getparent()) in held:
+            held[outer] += held[box]
+    least = _WRAPPED_SHARE * sum(len(block.words) for block in texts)
+    return {box for box, words in held.items() if words >= least}
+
+
+def _is_message(block: TextBlock) -> bool:
+    return any((box.get("role") or "").lower() in MESSAGES for box in block.paragraph.iterancestors())
 
 
 @functools.lru_cache(maxsize=_REMEMBERED)

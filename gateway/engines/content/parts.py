@@ -8,7 +8,7 @@ decides by the page's type what is dropped. Runs in the parsing processes.
 import functools
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from gateway.engines.content.blocks import (
@@ -97,13 +97,13 @@ _MAX_HEADINGS = 12  # of parts that are followed
 _MAX_FACETS_SHARE = 0.5  # of a page's words that its filters may hold
 
 
-def parts_of(blocks: Sequence[TextBlock]) -> list[int]:
-    """For each block the bits of the parts that it is in; 0 for none."""
-    known: dict[Any, int] = {}
+def parts_of(blocks: Sequence[TextBlock], wrappers: Iterable[Any] = ()) -> list[int]:
+    """For each block the bits of the parts that it is in; 0 for none. `wrappers`: elements whose names tell nothing."""
+    known: dict[Any, int] = dict.fromkeys(wrappers, 0)
     parts = [_named_parts(block.element, known) | _worded_part(block) for block in blocks]
     sizes = [len(block.words) for block in blocks]
     total = sum(sizes)
-    _clear_lists(blocks, parts)
+    _clear_lists(blocks, parts, wrappers)
     _clear_related(sizes, parts)
     headings = 0
     for at, block in enumerate(blocks):
@@ -126,11 +126,11 @@ def _clear_related(sizes: Sequence[int], parts: list[int]) -> None:
         parts[:] = [part & ~RELATED for part in parts]
 
 
-def _clear_lists(blocks: Sequence[TextBlock], parts: list[int]) -> None:
+def _clear_lists(blocks: Sequence[TextBlock], parts: list[int], wrappers: Iterable[Any]) -> None:
     """Takes FACETS from the blocks of a box with running text, and from all if they are much of the page: the box that
     is called a filter then holds the list itself."""
     boxes: dict[Any, list[int]] = {}
-    known: dict[Any, Any] = {}
+    known: dict[Any, Any] = dict.fromkeys(wrappers)
     for at, part in enumerate(parts):
         if part & FACETS:
             boxes.setdefault(_outermost_facets(blocks[at].element, known), []).append(at)
@@ -224,9 +224,9 @@ _COMMENT_HEADING_WORDS = 8  # a longer heading that begins like "Comments" is a 
 _MAX_COMMENT_HEADINGS = 3  # headings that open a comment section
 
 
-def in_comments(blocks: Sequence[TextBlock]) -> list[bool]:
-    """For each block, whether it is inside a comment section."""
-    known: dict[Any, bool] = {}
+def in_comments(blocks: Sequence[TextBlock], wrappers: Iterable[Any] = ()) -> list[bool]:
+    """For each block, whether it is inside a comment section. `wrappers`: elements whose names tell nothing."""
+    known: dict[Any, bool] = dict.fromkeys(wrappers, False)
     inside = [_in_named(block.element, known) for block in blocks]
     for at in _comment_headings(blocks, inside):
         section = _common_ancestor(blocks[at].element, blocks[at + 1].element)

@@ -102,13 +102,14 @@ def measure_page(root: Any, head: Head) -> PageMeasures:
         return page
     models.read_credit(found, head)
     features = BlockFeatures(found, region.element, head, head.base)
-    comments = in_comments(found)
+    wrappers = blocks.wrappers_of(found)
+    comments = in_comments(found, wrappers)
     own_words = own_text(found, comments)
     return replace(
         page,
         columns=features.columns(),
         comments=comments,
-        parts=parts_of(found),
+        parts=parts_of(found, wrappers),
         own_words=own_words,
         signals=_signals(features, comments, own_words, head),
         is_product=declares_product(head),

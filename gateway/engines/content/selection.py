@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.engines.content import models, parts, repeats
-from gateway.engines.content.blocks import CATEGORY_BITS, TAG_BITS, TextBlock
+from gateway.engines.content.blocks import CATEGORY_BITS, MESSAGES, TAG_BITS, TextBlock
 from gateway.engines.content.parts import FURNITURE_TAGS, furniture_of
 from gateway.engines.words.text import unparted_words
 
@@ -105,9 +105,9 @@ def _keep_inside_text(
         element = block.paragraph
         if element.tag == "div" and element.getparent().tag in _PARTS_OF_TEXT:
             element = element.getparent()
-        while element.tag in _PARTS_OF_TEXT and (box := element.getparent()) is not None:
+        while _is_part(element) and (box := element.getparent()) is not None:
             element = box
-            if element.tag not in _PARTS_OF_TEXT:
+            if not _is_part(element):
                 members.setdefault(element, []).append(at)
     for places in members.values():
         text = [
@@ -118,6 +118,10 @@ def _keep_inside_text(
         for at in places:
             if at > text[0] and not keep[at] and not others[at] and probabilities[at] >= _INSIDE_FLOOR:
                 keep[at] = True
+
+
+def _is_part(element: Any) -> bool:
+    return element.tag in _PARTS_OF_TEXT or (element.get("role") or "").lower() in MESSAGES
 
 
 def _keep_before_text(

@@ -22,7 +22,7 @@ from gateway.errors import EngineMissing
 
 FURNITURE_ROLES = frozenset(
     {"navigation", "banner", "contentinfo", "complementary", "search", "dialog", "alertdialog", "menu", "menubar",
-     "toolbar", "tooltip", "alert", "status"}
+     "toolbar", "tooltip"}
 )  # fmt: skip
 BLOCKS = frozenset(
     {

@@ -95,6 +95,57 @@ def test_what_stands_between_blocks_is_read_in_its_place(box: str, loose: str, w
     assert sorted(ends, key=lambda name: made.find(ends[name])) == sorted(ends, key=box.find)
 
 
+_SHORT = (
+    "<div class='fees'><p>Children pay nothing at all.</p></div>"
+    "<section><h2>Veils</h2><p>They hang in the shed.</p></section>"
+)
+
+
+@pytest.mark.parametrize(
+    "box",
+    [
+        "<div {}><h1>The river</h1>{}</div>",
+        "<nav><a href='/'>Home</a></nav><section {}><h1>The river</h1>{}</section><footer>All rights.</footer>",
+        "<h1>The river</h1><div><div {}>{}</div></div>",
+        "<div {}><main><h1>The river</h1>{}</main></div>",
+    ],
+)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "comments-open",
+        "no-comments",
+        "cookie-accepted",
+        "has-modal",
+        "sidebar-left footer-fixed",
+        "hide-ads",
+        "gdpr-ok",
+    ],
+)
+@pytest.mark.parametrize("attribute", ["class", "id"])
+def test_the_name_of_a_wrapper_does_not_count_against_its_text(attribute: str, name: str, box: str) -> None:
+    text = f"{paragraphs()}{_SHORT}{paragraphs(4)}<ul><li>Closed in rain.</li><li>Bring boots.</li></ul>"
+    made = page(box.format(f"{attribute}='{name}'", text), url="http://post.test/river")["content"]
+    assert made == page(box.format("", text), url="http://post.test/river")["content"]
+    assert "They hang in the shed." in made
+
+
+@pytest.mark.parametrize("role", ["alert", "status", "note"])
+@pytest.mark.parametrize(
+    "message",
+    [
+        "<div role={}>Closed in May.</div>",
+        "<section role={}><h3>Mind</h3><p>Closed in May.</p></section>",
+        "<aside role={}><p>Closed in May.</p></aside>",
+    ],
+)
+@pytest.mark.parametrize("at", [1, 4, 8])
+def test_a_message_inside_the_text_is_text(at: int, message: str, role: str) -> None:
+    lines = [f"<p>{text}</p>" for text in _SENTENCES]
+    lines.insert(at, message.format(role))
+    assert "Closed in May." in page(f"<main><h1>The river</h1>{''.join(lines)}</main>")["content"]
+
+
 def test_what_many_items_share_stays_with_each() -> None:
     items = "".join(f"<div><h3>House {at}</h3><div>{text}</div><p>Two bedrooms and one bath.</p></div>" for at, text in
                     enumerate(_SENTENCES))  # fmt: skip
