@@ -224,7 +224,8 @@ def _row_cells(number: int, row: list[Word], gutters: list[float]) -> list[Cell]
 
 
 def _joined_rows(rows: list[list[Word]], gutters: list[float]) -> list[list[Word]]:
-    """The rows with the lines of a cell joined: these are set closer than rows, and fill some of the row's columns."""
+    """The rows with the lines of a cell joined: these are set closer than rows, and fill some of the row's columns. A
+    line in the first column and another begins a row, unless it is the first in that column."""
     tops = [min(word.rect.y1 for word in row) for row in rows]
     bottoms = [max(word.rect.y2 for word in row) for row in rows]
     gaps = [below - above for above, below in zip(bottoms, tops[1:], strict=False)]
@@ -238,7 +239,8 @@ def _joined_rows(rows: list[list[Word]], gutters: list[float]) -> list[list[Word
     for gap, row in zip(gaps, rows[1:], strict=True):
         columns = _columns_of(row, gutters)
         is_partial = columns != filled or len(columns) == 1
-        if gap < narrow and is_partial:
+        begins_row = len(columns) > 1 and 0 in columns & filled
+        if gap < narrow and is_partial and not begins_row:
             joined[-1].extend(row)
             filled = filled | columns
         else:

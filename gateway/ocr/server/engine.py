@@ -189,13 +189,15 @@ def quarter_turns(reader: LineReader, pixels: Any, lines: list[Line]) -> tuple[i
         return 0, lines
     tall = mostly_tall(lines)
     sample = sorted(lines, key=lambda line: -max(line.rect.width, line.rect.height))[:SAMPLE_LINES]
-    upright = reader.read_all(pixels, sample)
+    upright = reader.read_all(pixels, sample, upside_down=False)
     if not tall and _mean_score(upright) >= SURE_SCORE:
-        readings = {id(old): new for old, new in zip(sample, upright, strict=True)}
+        pairs = zip(sample, upright, strict=True)
+        readings = {id(old): new for old, new in pairs if new.score >= SURE_SCORE}  # others may be turned themselves
         return 0, [readings.get(id(line), line) for line in lines]
-    if not tall and clear_guess(" ".join(line.text for line in upright)) != LATIN:
-        return 0, lines  # upright, in letters that the reader does not know
     flipped = reader.read_all(pixels, sample, upside_down=True)
+    is_known = tall or _mean_score(flipped) >= SURE_SCORE
+    if not is_known and clear_guess(" ".join(line.text for line in upright)) != LATIN:
+        return 0, lines  # upright, in letters that the reader does not know
     is_sure = _mean_score(flipped) >= FLIPPED_SCORE
     is_flipped = _mean_score(flipped) > _mean_score(upright) + (BETTER_BY if is_sure else MUCH_BETTER_BY)
     if tall:

@@ -130,6 +130,28 @@ async def test_turned_pages_are_read_and_boxes_fit_the_page_as_it_came(
     assert iou(in_pixels(block.boxes[0], page.size), box) >= 0.6
 
 
+async def test_a_slip_upside_down_is_read_with_each_amount_beside_its_label(
+    ocr_session: aiohttp.ClientSession, ocr_url: str
+) -> None:
+    page = Image.new("RGB", (560, 324), "white")
+    draw = ImageDraw.Draw(page)
+    rows = [("Rope 500 m", "9.90"), ("Tar 250 g", "7.40"), ("Box", "5.00"), ("Less", "-1.20"), ("TOTAL GBP", "21.10")]
+    for number, (label, amount) in enumerate(rows):
+        draw.text((20, 20 + 44 * number), label, font=font(24, "SansMono"), fill="black")
+        draw.text((440, 20 + 44 * number), amount, font=font(24, "SansMono"), fill="black")
+    text = await text_of(ocr_session, ocr_url, png(page.rotate(180)), "Free OCR.")
+    assert [letters(line) for line in text.splitlines() if "--" not in line] == [letters("".join(row)) for row in rows]
+
+
+async def test_a_line_upside_down_on_an_upright_page_is_read(ocr_session: aiohttp.ClientSession, ocr_url: str) -> None:
+    sheet = small("Questions of the second evening", "What is the name of the quay", "Who keeps the northern light")
+    line = Image.new("RGB", (420, 34), "white")
+    ImageDraw.Draw(line).text((4, 4), "Ada Lund of Harbour Street", font=font(20), fill="black")
+    sheet.image.paste(line.rotate(180), (20, sheet.image.height - 50))
+    text = await text_of(ocr_session, ocr_url, png(sheet.image), "Free OCR.")
+    assert letters(text) == letters(" ".join(sheet.truth.lines) + "Ada Lund of Harbour Street")
+
+
 async def test_exif_turned_and_transparent_images_are_read_as_they_look(
     ocr_session: aiohttp.ClientSession, ocr_url: str
 ) -> None:

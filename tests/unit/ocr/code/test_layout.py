@@ -132,6 +132,26 @@ def test_a_wrapped_cell_without_rules_is_one_cell() -> None:
     assert texts(column_table(made, None)) == [["Task", "Due"], ["Prepare accounts", "May"], ["Repair", "June"]]
 
 
+def test_rows_below_a_head_set_apart_are_rows_whichever_of_their_cells_are_empty() -> None:
+    rows = [
+        {0: "Day", 150: "What", 400: "Out", 500: "In", 600: "Left"},
+        {0: "1 May", 150: "Brought forward", 600: "99.00"},
+        {0: "2 May", 150: "Rope", 400: "36.07", 600: "62.93"},
+        {0: "2 May", 150: "Paint", 600: "62.93"},
+        {0: "3 May", 150: "Wax sold", 500: "14.54", 600: "77.47"},
+        {150: "by the second store"},
+        {0: "3 May", 150: "Tar", 400: "7.47", 600: "70.00"},
+    ]
+    made = [
+        Word(text, Rect(x, 22 * number + 30 * (number > 0), x + 9 * len(text), 22 * number + 20 + 30 * (number > 0)))
+        for number, row in enumerate(rows)
+        for x, text in row.items()
+    ]
+    assert [row[1] for row in texts(column_table(made, None))] == [
+        "What", "Brought forward", "Rope", "Paint", "Wax sold by the second store", "Tar",
+    ]  # fmt: skip
+
+
 def test_running_text_is_no_table() -> None:
     rows: list[list[tuple[float, str]]]
     rows = [[(0, "alpha"), (60, "beta"), (110, "gamma")], [(0, "be"), (30, "gammas"), (100, "alphas")], [(0, "a" * 16)]]
