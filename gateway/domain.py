@@ -153,6 +153,63 @@ EventBatch: TypeAlias = list[Event]
 EventStream: TypeAlias = AsyncGenerator[EventBatch, None]
 
 
+class DirectSink(Protocol):
+    """Where a relay writes."""
+
+    def is_free(self) -> bool:
+        """Whether a write would neither wait nor fail."""
+        ...
+
+    def write_now(self, frames: bytes, count: int) -> None:
+        """Write the frames of so many events. Called where `is_free`."""
+        ...
+
+
+class Relay:
+    """The short way of one stream's plain chunks: from the upstream's socket to the client's, while the task that reads
+    the stream waits. What cannot go this way wakes the task, which goes on with it, in order.
+
+    | field     | set by                          | what it does                                               |
+    |-----------|---------------------------------|------------------------------------------------------------|
+    | `source`  | who makes the answer            | the stream; one that was changed since is another          |
+    | `parse`   | the upstream's client           | the data of the events in some bytes                       |
+    | `convert` | who normalises the stream       | our frames for a batch of data that all go on; else None   |
+    | `is_live` | `calls.delivery`, as `sink` is  | whether the caller's key is valid                          |
+    | `sink`    | the door, once it has begun     | writes to the client                                       |
+    """
+
+    __slots__ = ("convert", "is_live", "left", "parse", "sink", "source")
+
+    def __init__(self) -> None:
+        self.source: EventStream | None = None
+        self.parse: Callable[[bytes], list[bytes]] | None = None
+        self.convert: Callable[[list[bytes]], bytes | None] | None = None
+        self.is_live: Callable[[], bool] | None = None
+        self.sink: DirectSink | None = None
+        self.left: list[bytes] = []
+        """The last batch that `take` was given, where it cannot go on."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether anything may go this way."""
+        return self.sink is not None and self.convert is not None
+
+    def take(self, data: bytes) -> bool:
+        """Write what these bytes of the upstream complete; False where that cannot be: it is `left`. Raises
+        UpstreamError."""
+        parse, convert, is_live, sink = self.parse, self.convert, self.is_live, self.sink
+        assert parse is not None and convert is not None and is_live is not None and sink is not None
+        batch = parse(data)
+        if not batch:
+            return True
+        frames = convert(batch) if is_live() and sink.is_free() else None
+        if frames is None:
+            self.left = batch
+            return False
+        sink.write_now(frames, len(batch))
+        return True
+
+
 class SearchRequest(NamedTuple):
     """Arguments of `websearch-search`, checked and with defaults; see schemas/tools/search.json. One with a date has no
     `time_range`: `services.websearch.tools.search_request` drops it.

@@ -25,6 +25,7 @@ from gateway.domain import (
     CrawlRequest,
     ExtractRequest,
     Json,
+    Relay,
     RequestStats,
     SearchRequest,
     WebCall,
@@ -131,9 +132,10 @@ class CompletionUpstream(Protocol):
         ...
 
     def stream(
-        self, body: Json, stats: RequestStats, *, route: str = "chat/completions"
+        self, body: Json, stats: RequestStats, *, route: str = "chat/completions", relay: Relay | None = None
     ) -> AsyncGenerator[list[bytes], None]:
-        """The `data` of the events of one network read at a time, `[DONE]` included.
+        """The `data` of the events of one network read at a time, `[DONE]` included, but for what an open `relay` has
+        taken. Who changes the data hands no relay on.
 
         Returns when the connection ends, complete or not: the caller checks that the answer is complete. Raises
         UpstreamError, also after the first events.

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from gateway.domain import Event, EventStream
+from gateway.domain import Event, EventStream, Relay
 from gateway.errors import GatewayError
 from gateway.sanitize.stream_mask import Refusal
 
@@ -26,7 +26,8 @@ class StreamedAnswer:
     None. A handler sets them when they hold what the dialect cannot know: a request's id, a sequence number, the tokens
     used so far. `cancelled_events`: the last events of a stream that its caller cancels. `instead`: makes the
     events that are sent where the stream fails before its first event; None where such a failure is a status.
-    `passes`: filters the masked events; None sends all. `was_masked`: they were masked before they were stored, so
+    `relay`: the short way of plain chunks, while `events` is its source; None has none. `passes`: filters the masked
+    events; None sends all. `was_masked`: they were masked before they were stored, so
     that only their placeholders become values. `sent`: events sent so far.
     """
 
@@ -38,5 +39,6 @@ class StreamedAnswer:
     cancelled_events: Callable[[], list[Event]] | None
     instead: Callable[[GatewayError], list[Event]] | None
     passes: Callable[[Event], bool] | None
+    relay: Relay | None
     was_masked: bool
     sent: int

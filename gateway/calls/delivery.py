@@ -20,11 +20,12 @@ everything with `ClientGone`, from a failed write, or with the task's cancellati
 import asyncio
 from collections.abc import Awaitable, Coroutine
 from contextlib import aclosing
+from functools import partial
 from typing import Any, Protocol
 
 from gateway.calls.answers import StreamedAnswer
 from gateway.calls.call import Call
-from gateway.domain import Event, EventBatch, EventStream
+from gateway.domain import DirectSink, Event, EventBatch, EventStream
 from gateway.errors import GatewayError, Unauthenticated
 
 _EVENTS_BETWEEN_YIELDS = 16
@@ -41,6 +42,11 @@ class ClientGone(ConnectionError):
 
 class Sink(Protocol):
     """Where a door writes the events of one answer. Every method raises ClientGone where nobody reads any more."""
+
+    @property
+    def direct(self) -> DirectSink | None:
+        """Writes at once; None for a door that cannot."""
+        ...
 
     async def begin(self) -> None:
         """The answer begins: no failure can become a status any more."""
@@ -64,6 +70,7 @@ async def deliver(call: Call, reply: StreamedAnswer, sink: Sink) -> None:
             await asyncio.wait({first}, timeout=reply.first_event_wait_s)
             instead = _failed_at_once(reply, first)  # raises a failure that can still become an error status
             await sink.begin()
+            _open_relay(call, reply, sink)
             if instead:
                 call.stats.outcome = "failed"
                 await sink.write(instead)
@@ -72,9 +79,18 @@ async def deliver(call: Call, reply: StreamedAnswer, sink: Sink) -> None:
                 fault.request_id, call.fault_status = call.request_id, fault.status
                 await sink.fail((reply.failure_events or call.interface.dialect.error_events)(fault))
         finally:
+            if reply.relay is not None:
+                reply.relay.sink = None  # it leads back to the reply
             if not first.done():
                 first.cancel()
                 await asyncio.wait({first}, timeout=_CANCEL_WAIT_S)
+
+
+def _open_relay(call: Call, reply: StreamedAnswer, sink: Sink) -> None:
+    """From now on plain chunks may go past this task, where nothing between the upstream and the sink looks at them."""
+    relay = reply.relay
+    if relay is not None and relay.source is reply.events and reply.passes is None:
+        relay.is_live, relay.sink = partial(call.rules.keys.is_live, call.caller.key_id), sink.direct
 
 
 def _failed_at_once(reply: StreamedAnswer, first: "asyncio.Future[EventBatch | None]") -> list[Event]:

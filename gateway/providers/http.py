@@ -14,9 +14,11 @@ import aiohttp
 import orjson
 
 from gateway import trace
+from gateway.domain import Relay
 from gateway.engines.fetch.fetcher import (
     MAX_FIELD_BYTES,
     MAX_HEADERS,
+    CountingConnection,
     DamagedBody,
     Decompressor,
     OutputTooLarge,
@@ -126,8 +128,9 @@ class Answer:
             raise UpstreamError("the upstream's answer broke off")
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
-    async def chunks(self) -> AsyncGenerator[bytes, None]:
-        """The body, decompressed, as it arrives; pieces are never empty. Raises UpstreamError, UpstreamTimeout.
+    async def chunks(self, relay: Relay | None = None) -> AsyncGenerator[bytes, None]:
+        """The body, decompressed, as it arrives; pieces are never empty. What an open `relay` takes is not among them,
+        and an empty piece means that something is `left` there. Raises UpstreamError, UpstreamTimeout.
 
         A compressed body that ends too early is not an error here: event streams mark their own end.
         """
@@ -137,6 +140,12 @@ class Answer:
         try:
             while True:
                 timer.since_s = clock()
+                if relay is not None and relay.is_open and decompressor is None:
+                    await self._pass_on(relay, timer)
+                    if relay.left:
+                        timer.since_s = None
+                        yield b""
+                        continue
                 part = await content.readany()
                 timer.since_s = None
                 if not part:
@@ -156,6 +165,37 @@ class Answer:
             raise UpstreamTimeout(timer.reason) from None
         finally:
             timer.close()
+
+    async def _pass_on(self, relay: Relay, timer: "_ReadTimer") -> None:
+        """Hand what comes to a relay, without a turn of this task, as long as it takes it and the body goes on. Raises
+        UpstreamError."""
+        content, connection, loop = self._response.content, self._response.connection, asyncio.get_running_loop()
+        protocol = connection.protocol if connection is not None else None
+        if not isinstance(protocol, CountingConnection):
+            return
+        over: asyncio.Future[None] = loop.create_future()
+
+        def on_read() -> None:
+            if over.done():
+                return
+            timer.since_s = loop.time()
+            try:
+                if (
+                    content.is_eof()
+                    or content.exception() is not None
+                    or protocol.has_paused
+                    or ((data := content.read_nowait()) and not relay.take(data))
+                ):
+                    over.set_result(None)
+            except Exception as error:  # it would end the connection, and nobody would know
+                over.set_exception(error)
+
+        protocol.on_read = on_read
+        try:
+            on_read()
+            await over
+        finally:
+            protocol.on_read = None
 
     def close(self, *, is_complete: bool = False) -> None:
         """Returns the connection to the pool if the body was read to its end; closes it otherwise.

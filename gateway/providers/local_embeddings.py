@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any, Protocol
 
-from gateway.domain import Json, RequestStats
+from gateway.domain import Json, Relay, RequestStats
 from gateway.errors import InvalidRequest, UpstreamError, UpstreamTimeout
 
 _WAIT_S = 120.0
@@ -76,7 +76,7 @@ class LocalEmbeddings:
         return answer
 
     def stream(
-        self, body: Json, stats: RequestStats, *, route: str = "chat/completions"
+        self, body: Json, stats: RequestStats, *, route: str = "chat/completions", relay: Relay | None = None
     ) -> AsyncGenerator[list[bytes], None]:
         """Raises UpstreamError: there are no streams of embeddings."""
         raise UpstreamError("the embedding model has no streams", code="upstream_misconfigured")

@@ -11,7 +11,7 @@ from contextlib import aclosing
 import orjson
 
 from gateway.config.settings import Upstream
-from gateway.domain import Json, RequestStats
+from gateway.domain import Json, Relay, RequestStats
 from gateway.errors import UpstreamError, UpstreamRefused
 from gateway.providers.egress import egress_of
 from gateway.providers.http import Answer, HttpClient, Timeouts, decoded_answer
@@ -89,7 +89,7 @@ class OpenAICompatUpstream:
         return decoded
 
     async def stream(
-        self, body: Json, stats: RequestStats, *, route: str = "chat/completions"
+        self, body: Json, stats: RequestStats, *, route: str = "chat/completions", relay: Relay | None = None
     ) -> AsyncGenerator[list[bytes], None]:
         """The data of the events of one read at a time; a whole JSON answer comes as one event.
 
@@ -98,6 +98,8 @@ class OpenAICompatUpstream:
         started_s = time.perf_counter()
         clock = time.perf_counter
         parser = sse.Parser()
+        if relay is not None:
+            relay.parse = parser.feed
         headers = {**self._headers, "Accept": "text/event-stream"}
         answer: Answer | None = None
         is_complete = has_begun = False
@@ -106,13 +108,16 @@ class OpenAICompatUpstream:
             answer = await self._answered(route, body, stats, headers, self._client.timeouts.first_byte_s)
             if answer.content_type in _PAGES:
                 raise UpstreamError("the upstream's answer is not an event stream")
-            async with aclosing(answer.chunks()) as chunks:
+            async with aclosing(answer.chunks(relay)) as chunks:
                 async for chunk in chunks:
                     if whole is not None or (not has_begun and chunk.lstrip()[:1] in (b"{", b"[")):
                         whole = self._more(whole or b"", chunk)  # a whole answer, whatever its type says
                         continue
                     has_begun = has_begun or bool(chunk.strip())
-                    batch = parser.feed(chunk)
+                    if relay is not None and relay.left:
+                        batch, relay.left = relay.left, []
+                    else:
+                        batch = parser.feed(chunk)
                     if batch:
                         stats.upstream_s += clock() - started_s
                         if b"[DONE]" in batch:

@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from gateway.config.settings import Upstream
-from gateway.domain import Json, RequestStats
+from gateway.domain import Json, Relay, RequestStats
 from gateway.errors import UpstreamError, UpstreamRefused
 from gateway.ports import CompletionUpstream
 from gateway.resilience.fair_queue import FairQueue, QueueFull
@@ -58,10 +58,11 @@ class QueuedUpstream(Wrapper):
             return await self._upstream.complete(body, stats, route=route)
 
     async def stream(
-        self, body: Json, stats: RequestStats, *, route: str = "chat/completions"
+        self, body: Json, stats: RequestStats, *, route: str = "chat/completions", relay: Relay | None = None
     ) -> AsyncGenerator[list[bytes], None]:
         """See ports.CompletionUpstream. Raises UpstreamRefused, status 429."""
-        async with self._slot(stats.key_id), aclosing(self._upstream.stream(body, stats, route=route)) as events:
+        events = self._upstream.stream(body, stats, route=route, relay=relay)
+        async with self._slot(stats.key_id), aclosing(events):
             async for batch in events:
                 yield batch
 
@@ -118,7 +119,7 @@ class OnDemandUpstream(Wrapper):
         return answer
 
     async def stream(
-        self, body: Json, stats: RequestStats, *, route: str = "chat/completions"
+        self, body: Json, stats: RequestStats, *, route: str = "chat/completions", relay: Relay | None = None
     ) -> AsyncGenerator[list[bytes], None]:
         """See ports.CompletionUpstream. Raises what `wake` raises.
 
@@ -172,7 +173,7 @@ class FanOutUpstream(Wrapper):
         return _join([task.result() for task in tasks])
 
     def stream(
-        self, body: Json, stats: RequestStats, *, route: str = "chat/completions"
+        self, body: Json, stats: RequestStats, *, route: str = "chat/completions", relay: Relay | None = None
     ) -> AsyncGenerator[list[bytes], None]:
         """The chunks as they come, each with its answer's index; at the end one chunk with usage, and `[DONE]`.
 
@@ -180,7 +181,7 @@ class FanOutUpstream(Wrapper):
         """
         bodies = _single_bodies(body)
         if len(bodies) == 1:
-            return self._upstream.stream(body, stats, route=route)
+            return self._upstream.stream(body, stats, route=route, relay=relay)
         return self._streams(bodies, stats, route)
 
     async def _streams(self, bodies: list[Json], stats: RequestStats, route: str) -> AsyncGenerator[list[bytes], None]:
@@ -289,11 +290,13 @@ class ChatOverResponses(Wrapper):
             answer = await self._upstream.complete(to_responses(body), stats, route="responses")
         return to_completion(answer) if "output" in answer else answer
 
-    async def stream(self, body: Json, stats: RequestStats, *, route: str = _CHAT) -> AsyncGenerator[list[bytes], None]:
+    async def stream(
+        self, body: Json, stats: RequestStats, *, route: str = _CHAT, relay: Relay | None = None
+    ) -> AsyncGenerator[list[bytes], None]:
         """See ports.CompletionUpstream."""
         if route != _CHAT or self._has_chat:
             try:
-                async with aclosing(self._upstream.stream(body, stats, route=route)) as batches:
+                async with aclosing(self._upstream.stream(body, stats, route=route, relay=relay)) as batches:
                     async for batch in batches:
                         yield batch
                 return

@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from aiohttp import web
+from aiohttp import hdrs, web
 
 from gateway.calls.delivery import ClientGone
 from gateway.domain import Event, EventBatch
@@ -23,12 +23,18 @@ _GONE = (ConnectionError, RuntimeError)
 
 
 class HttpSink:
-    """Writes one stream to its connection."""
+    """Writes one stream to its connection; `direct` is itself where the answer goes in chunks (RFC 9112, 7.1)."""
 
     def __init__(self, request: web.Request, call: HttpCall, reply: EventReply) -> None:
         self._request, self._call, self._reply = request, call, reply
         self._write: Callable[[bytes], Awaitable[None]] = reply.write
         self._has_begun = False
+        self._transport: asyncio.WriteTransport | None = None
+
+    @property
+    def direct(self) -> "HttpSink | None":
+        """See Sink."""
+        return self if self._reply.headers.get(hdrs.TRANSFER_ENCODING) == "chunked" else None
 
     async def begin(self) -> None:
         """Send the head."""
@@ -40,6 +46,7 @@ class HttpSink:
         self._has_begun = True
         if writer is not None:
             self._write = writer.write  # the reply's own method only asks first whether there is a writer
+            self._transport = self._request.transport
         waited_s = time.perf_counter() - call.stats.started_s
         call.rules.metrics.first_event.labels(call.interface.name).observe(waited_s)
 
@@ -63,6 +70,17 @@ class HttpSink:
                 await self._write(b"".join(waiting))
         except _GONE as error:
             raise ClientGone from error
+
+    def is_free(self) -> bool:
+        """See DirectSink."""
+        transport = self._transport
+        return transport is not None and not (transport.is_closing() or self._request.protocol.writing_paused)
+
+    def write_now(self, frames: bytes, count: int) -> None:
+        """See DirectSink."""
+        assert self._transport is not None
+        self._reply.sent += count
+        self._transport.write(b"%x\r\n%b\r\n" % (len(frames), frames))
 
     async def fail(self, events: list[Event]) -> None:
         """Write the events that end a failed stream."""

@@ -15,7 +15,7 @@ from aiohttp.helpers import rfc822_formatted_time
 from aiohttp_sse import EventSourceResponse
 
 from gateway.calls.answers import Endings, StreamedAnswer, WholeAnswer
-from gateway.domain import Event, EventStream
+from gateway.domain import Event, EventStream, Relay
 from gateway.sanitize.stream_mask import Refusal
 from gateway.web.aiohttp_internals import head_bytes
 
@@ -152,6 +152,7 @@ class EventReply(EventSourceResponse, StreamedAnswer):
         self.refusal_events = refusal_events
         self.instead = None
         self.passes = None
+        self.relay: Relay | None = None
         self.was_masked = False
         self.sent = 0
 

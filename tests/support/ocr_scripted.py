@@ -97,7 +97,9 @@ class Scripted(_Script):
 class ScriptedUpstream(_Script):
     """The same below the completion service: the data of its events as bytes."""
 
-    async def stream(self, body: Json, stats: RequestStats, *, route: str = "") -> AsyncGenerator[list[bytes], None]:
+    async def stream(
+        self, body: Json, stats: RequestStats, *, route: str = "", relay: object = None
+    ) -> AsyncGenerator[list[bytes], None]:
         async with aclosing(self._events(body)) as events:
             async for batch in events:
                 yield [sse.encode(event)[6:].strip() for event in batch]

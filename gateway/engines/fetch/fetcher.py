@@ -71,12 +71,13 @@ class BoundedConnector(aiohttp.TCPConnector):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        connection: Callable[..., ResponseHandler] = _CountingConnection
+        connection: Callable[..., ResponseHandler] = CountingConnection
         self._factory = functools.partial(connection, loop=self._loop)
 
 
-class _CountingConnection(ResponseHandler):
-    """Counts what comes for one request, from `set_response_params` on.
+class CountingConnection(ResponseHandler):
+    """Counts what comes for one request, from `set_response_params` on. `on_read` is called after each read, and when
+    the connection is lost; `has_paused`: the body has come faster than it was read.
 
     `_byte_count` has the bytes up to the last check of the limits; the next one is made before the bytes parsed since
     are more than _SLICE_BYTES, of which `_unchecked_room` are left. So a chunk of a stream costs a subtraction.
@@ -87,10 +88,11 @@ class _CountingConnection(ResponseHandler):
         self._content: StreamReader | None = None
         self._interim_count = self._byte_count = 0
         self._unchecked_room = _SLICE_BYTES
-        self._is_refused = self._has_paused = False
+        self._is_refused = self.has_paused = False
+        self.on_read: Callable[[], None] | None = None
 
     def set_response_params(self, **settings: Any) -> None:
-        self._content, self._has_paused = None, False  # aiohttp makes a new parser
+        self._content, self.has_paused, self.on_read = None, False, None  # aiohttp makes a new parser
         self._interim_count = self._byte_count = 0
         self._unchecked_room = _SLICE_BYTES
         super().set_response_params(**settings)
@@ -100,6 +102,8 @@ class _CountingConnection(ResponseHandler):
         if room >= 0:
             self._unchecked_room = room
             _parse(self, data)
+            if self.on_read is not None:
+                self.on_read()
             return
         for start in range(0, len(data), _SLICE_BYTES):
             if self._is_refused:
@@ -109,19 +113,23 @@ class _CountingConnection(ResponseHandler):
             self._unchecked_room = _SLICE_BYTES
             _parse(self, part)
             self._check_bytes()
+        if self.on_read is not None:
+            self.on_read()
 
     def connection_lost(self, exc: BaseException | None) -> None:
         super().connection_lost(exc)
         self._content = None  # it leads back here
+        if self.on_read is not None:
+            self.on_read()
 
     def pause_reading(self) -> None:
-        self._has_paused = True
+        self.has_paused = True
         super().pause_reading()
 
     def resume_reading(self, resume_parser: bool = True) -> None:
         """Called by aiohttp 3.14.5 after each read of the body: it resumes the transport, and parses what a pause has
         left. There is neither before the first pause; after it the parser may stop once more without another one."""
-        if self._has_paused:
+        if self.has_paused:
             super().resume_reading(resume_parser)
 
     def feed_data(self, data: tuple[RawResponseMessage, StreamReader], size: int = 0) -> None:

@@ -13,7 +13,7 @@ from contextlib import aclosing, nullcontext
 from typing import NamedTuple
 
 from gateway.access.sealing import Sealer
-from gateway.domain import CallBudget, EventBatch, EventStream, Json, RequestStats
+from gateway.domain import CallBudget, EventBatch, EventStream, Json, Relay, RequestStats
 from gateway.errors import ModelNotFound, UpstreamError, UpstreamTimeout
 from gateway.key_scrubber import scrub_keys
 from gateway.ports import ImageSource
@@ -94,9 +94,12 @@ class CompletionService:
                     require_json(choice["message"]["content"] or "")
         return answer
 
-    async def stream(self, body: Json, stats: RequestStats, is_plain: bool = False) -> EventStream:
+    async def stream(
+        self, body: Json, stats: RequestStats, is_plain: bool = False, relay: Relay | None = None
+    ) -> EventStream:
         """Normal `chat.completion.chunk` events, ended by `[DONE]`, for a checked chat body. The stream of a key that
-        has no budget left for it ends with `length`. `is_plain` as for `complete`.
+        has no budget left for it ends with `length`. `is_plain` as for `complete`. Plain chunks of a key that pays from
+        no budget go by the `relay`, once it is open.
 
         Raises GatewayError as `complete`, also after the first events; there is no `[DONE]` then.
         """
@@ -108,17 +111,13 @@ class CompletionService:
                     context = _context(call, attempt, stats)
                     stats.made = context.state_of(0)
                     state = ChatStream(context, keep_text=needs_json_check(body, attempt.target.options))
-                    stream = attempt.target.upstream.stream(self._sent(call, attempt, stats), stats)
+                    if relay is not None:
+                        relay.convert = state.relayed if held is None else None
+                    stream = attempt.target.upstream.stream(self._sent(call, attempt, stats), stats, relay=relay)
                     try:
                         async with aclosing(stream) as payloads:
                             async for batch in payloads:
-                                plain, fault = state.relayed(batch), None
-                                if plain is not None and held is None:  # the attempt has begun with another
-                                    yield plain
-                                    continue
-                                events = plain
-                                if events is None:
-                                    events, fault = state.take(batch)
+                                events, fault = state.take(batch)
                                 is_spent = False
                                 if held is not None and held.wrote(size := _size(events)) and not await held.extend():
                                     is_spent = True

@@ -17,7 +17,7 @@ from typing import Any
 
 import orjson
 
-from gateway.domain import Json, RequestStats
+from gateway.domain import Json, Relay, RequestStats
 from gateway.engines.words.excerpt import excerpt_steps
 from gateway.errors import InvalidRequest, UpstreamError
 from gateway.providers.wrappers import Wrapper
@@ -48,7 +48,9 @@ class ForcedCalls(Wrapper):
         code `invalid_json_answer`, where the model made no valid call although it had to."""
         return await self._answer(_Tools(body, stats), stats, route)
 
-    async def stream(self, body: Json, stats: RequestStats, *, route: str = _CHAT) -> AsyncGenerator[list[bytes], None]:
+    async def stream(
+        self, body: Json, stats: RequestStats, *, route: str = _CHAT, relay: Relay | None = None
+    ) -> AsyncGenerator[list[bytes], None]:
         """See ports.CompletionUpstream. Raises what `complete` raises. A forced call comes in one piece, checked."""
         tools = _Tools(body, stats)
         if tools.is_forced:

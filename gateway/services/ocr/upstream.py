@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from gateway.domain import Json, RequestStats
+from gateway.domain import Json, Relay, RequestStats
 from gateway.engines.words.text import visible
 from gateway.ports import CompletionUpstream
 from gateway.wire import ocr as wire
@@ -79,7 +79,7 @@ class OcrAdapter:
         return answer
 
     async def stream(
-        self, body: Json, stats: RequestStats, *, route: str = "chat/completions"
+        self, body: Json, stats: RequestStats, *, route: str = "chat/completions", relay: Relay | None = None
     ) -> AsyncGenerator[list[bytes], None]:
         """See ports.CompletionUpstream; ends early, with `length` and `[DONE]`, when the model is in a loop.
 

@@ -127,6 +127,8 @@ class _Run:
 class _RunSink:
     """As `calls.delivery.Sink`: the events of a run are kept."""
 
+    direct = None
+
     def __init__(self, runs: "Runs", run: _Run) -> None:
         self._runs = runs
         self._run = run

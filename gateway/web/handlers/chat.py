@@ -7,7 +7,7 @@ from aiohttp import web
 
 from gateway import schemas
 from gateway.calls.call import Call
-from gateway.domain import EventStream, Json
+from gateway.domain import EventStream, Json, Relay
 from gateway.errors import InvalidRequest
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.service import CompletionService
@@ -17,6 +17,7 @@ from gateway.services.hosted_tools.loop import LoopRequest
 from gateway.services.hosted_tools.search_options import of_chat
 from gateway.services.ocr.service import OcrService
 from gateway.web.handlers.model_routes import by_schema, require_kind, require_scope, streamed, whole
+from gateway.web.replies import EventReply
 from gateway.web.state import CALL
 from gateway.wire.chat.dialect import ChatDialect
 from gateway.wire.chat.hosted_answer import HostedChat
@@ -52,8 +53,13 @@ class ChatHandler:
             return await self._search(call, entry, body)
         is_ocr, stats, is_plain = entry.kind == "ocr", call.stats, call.body_is_plain
         if body.get("stream"):
-            stream = self._ocr.stream(body, stats) if is_ocr else self._completions.stream(body, stats, is_plain)
-            return self._streamed(call, entry, stream)
+            if is_ocr:
+                return self._streamed(call, entry, self._ocr.stream(body, stats))
+            relay = Relay()
+            relay.source = self._completions.stream(body, stats, is_plain, relay)
+            reply = self._streamed(call, entry, relay.source)
+            reply.relay = relay
+            return reply
         answer = self._ocr.complete(body, stats) if is_ocr else self._completions.complete(body, stats, is_plain)
         return whole(call, await answer)
 
@@ -76,5 +82,5 @@ class ChatHandler:
         data = await answer.whole(events)
         return whole(call, data, finish=KeptLinks(choice["message"] for choice in data["choices"]).placed)
 
-    def _streamed(self, call: Call, entry: ModelEntry, events: EventStream) -> web.StreamResponse:
+    def _streamed(self, call: Call, entry: ModelEntry, events: EventStream) -> EventReply:
         return streamed(call, entry, events, self._dialect.refused_events)

@@ -60,6 +60,8 @@ class SocketLane(Memory, Protocol):
 class SocketTurn:
     """One response; a `calls.delivery.Sink` of its own events. `sent_s`: when the last one left, monotonic seconds."""
 
+    direct = None
+
     def __init__(
         self, call: Call, lane: SocketLane, create: Create, responses: ResponsesHandler, limits: JsonLimits
     ) -> None:

@@ -7,7 +7,7 @@ event, the event equals the naive form; at every doubtful chunk it stops and `Ch
 |-------|------------------------------|-----------------------------------------------------------------------------|
 | learn | `split_around_content(data)` | the bytes before and after the one string `choices[0].delta.content`        |
 | keep  | `ChunkPattern(...)`          | these bytes as the upstream sends them, beside the bytes that we send       |
-| relay | `ChunkPattern.run(batch)`    | the same bytes around one valid JSON string: only the text is different     |
+| relay | `ChunkPattern.frames(batch)` | the same bytes around one valid JSON string: only the text is different     |
 | edit  | `RelayedSlot.text = ...`     | a middleware changed the text: only now is the frame decoded                |
 """
 
@@ -77,10 +77,12 @@ class ChunkPattern(Generic[ChoiceT]):
         self.our_before, self.our_after = b"data: " + ours[0], ours[1] + b"\n\n"
 
     def run(self, batch: list[bytes], start: int = 0) -> EventBatch:
-        """Our events for the chunks from `start` to the first that differs from the learnt one in more than its text.
+        """Our events for the chunks from `start` to the first that differs from the learnt one beyond its text."""
+        frames = self.frames(batch, start)
+        return Event.of_relay(self, frames) if frames else []
 
-        All of a run in one call: a stream has thousands of them.
-        """
+    def frames(self, batch: list[bytes], start: int = 0) -> list[tuple[bytes, str]]:
+        """As `run`, the frame and the text of each. All of a run in one call: a stream has thousands of them."""
         frames: list[tuple[bytes, str]] = []
         for data in batch[start:] if start else batch:
             if not (data.startswith(self.before) and data.endswith(self.after)):
@@ -98,11 +100,32 @@ class ChunkPattern(Generic[ChoiceT]):
                 if _BACKSLASH in text:
                     decoded = orjson.loads(f'"{decoded}"')
             frames.append((self.our_before + text + self.our_after, decoded))
-        return Event.of_relay(self, frames) if frames else []
+        return frames
+
+    def joined(self, batch: list[bytes]) -> bytes | None:
+        """The frames of chunks that differ from the learnt one in their texts alone, in one piece; None for others."""
+        whole = b"\n".join(batch)
+        if len(whole) > self.fixed_bytes and whole.startswith(self.before) and whole.endswith(self.after):
+            texts = whole[self.text_from : self.text_to].split(self.after + b"\n" + self.before)
+            if len(texts) == len(batch) and _is_printable(b" ".join(texts)):
+                between = self.our_after + self.our_before
+                return b"%b%b%b" % (self.our_before, between.join(texts), self.our_after)
+        frames = self.frames(batch)  # a text has escapes, or is none
+        return b"".join([frame for frame, _ in frames]) if len(frames) == len(batch) else None
 
     def slot_of(self, event: Event) -> TextSlot:
         """The text of one of this pattern's events, to be read or replaced."""
         return RelayedSlot(event, self.where, self.channel)
+
+
+def _is_printable(text: bytes) -> bool:
+    """Whether this is the inside of a JSON string without escapes."""
+    if _QUOTE in text or _BACKSLASH in text:
+        return False
+    try:
+        return text.decode().isprintable()
+    except UnicodeDecodeError:
+        return False
 
 
 def split_around_content(data: bytes) -> tuple[bytes, bytes] | None:
@@ -113,7 +136,7 @@ def split_around_content(data: bytes) -> tuple[bytes, bytes] | None:
     """
     keys = _CONTENT_KEY.findall(data)
     start = _CONTENT_KEY.search(data)
-    if start is None or len(keys) != 1:
+    if start is None or len(keys) != 1 or b"\n" in data:  # `joined` puts a line feed between chunks
         return None
     text = _PLAIN_TEXT.match(data, start.end())
     if text is None or data[text.end() : text.end() + 1] != b'"':

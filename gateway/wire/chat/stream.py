@@ -5,7 +5,7 @@ in the text alone are relayed by their bytes instead (`ChunkPattern`). Source: O
 llama.cpp, vLLM, Ollama, Azure, DeepSeek (facts read 2026-11-21).
 
 Theory of operation. One `ChatStream` reads one upstream stream. Its owner calls `take` for every batch in order, and
-`end` exactly once, when the upstream has no more to say. It may ask `relayed` first, a shorter way for most batches.
+`end` exactly once, when the upstream has no more to say. Where nobody looks at the events it may ask `relayed` first.
 
 | state     | condition                                        | allowed calls | left when                          |
 |-----------|--------------------------------------------------|---------------|------------------------------------|
@@ -151,11 +151,16 @@ class ChatStream:
             return events, error
         return events, None
 
-    def relayed(self, batch: list[bytes]) -> EventBatch | None:
-        """What `take` gives for a batch of one relayed chunk. None for any other batch, and near the end of the longest
-        stream: then it is not taken."""
-        if len(batch) == 1 and self._characters + self._other_characters + len(batch[0]) <= MAX_STREAM_CHARS:
-            return self._run(batch, 0) or None
+    def relayed(self, batch: list[bytes]) -> bytes | None:
+        """The frames that `take` gives for a batch of relayed chunks alone. None for any other batch, and near the end
+        of the longest stream: then it is not taken."""
+        size, count = sum(map(len, batch)), len(batch)
+        if count and self._characters + self._other_characters + size <= MAX_STREAM_CHARS:
+            for pattern in self._patterns:
+                if (frames := pattern.joined(batch)) is not None:
+                    self._relayed += count
+                    self._characters += size - count * pattern.fixed_bytes
+                    return frames
         return None
 
     def _run(self, batch: list[bytes], start: int) -> EventBatch:

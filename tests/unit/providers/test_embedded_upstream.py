@@ -27,7 +27,9 @@ class Scripted:
     async def complete(self, body: Json, stats: RequestStats, *, route: str = "") -> Json:
         return chunk("a")
 
-    async def stream(self, body: Json, stats: RequestStats, *, route: str = "") -> AsyncGenerator[list[bytes], None]:
+    async def stream(
+        self, body: Json, stats: RequestStats, *, route: str = "", relay: object = None
+    ) -> AsyncGenerator[list[bytes], None]:
         for batch in self._batches:
             yield batch
 

@@ -26,7 +26,9 @@ class Held:
         await self.go.wait()
         return {"choices": [{"index": 0}]}
 
-    async def stream(self, body: Json, stats: RequestStats, *, route: str = "") -> AsyncGenerator[list[bytes], None]:
+    async def stream(
+        self, body: Json, stats: RequestStats, *, route: str = "", relay: object = None
+    ) -> AsyncGenerator[list[bytes], None]:
         self.seen.append(stats.key_id)
         yield [b"{}"]
         await self.go.wait()

@@ -178,7 +178,9 @@ class OddModel:
     async def complete(self, body: Json, account: RequestStats, *, route: str = "") -> Json:
         return {name: self._spoiler.spoil(value) for name, value in CHAT.items()}
 
-    async def stream(self, body: Json, account: RequestStats, *, route: str = "") -> AsyncGenerator[list[bytes], None]:
+    async def stream(
+        self, body: Json, account: RequestStats, *, route: str = "", relay: object = None
+    ) -> AsyncGenerator[list[bytes], None]:
         yield [orjson.dumps(self._spoiler.spoil(chunk)) for chunk in CHUNKS]
 
 

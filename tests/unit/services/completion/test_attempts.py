@@ -20,7 +20,7 @@ class Named:
         raise NotImplementedError
 
     def stream(
-        self, body: Json, stats: RequestStats, *, route: str = "chat/completions"
+        self, body: Json, stats: RequestStats, *, route: str = "chat/completions", relay: object = None
     ) -> AsyncGenerator[list[bytes], None]:
         raise NotImplementedError
 

@@ -45,7 +45,7 @@ class Upstream:
         return answer
 
     async def stream(
-        self, body: Json, stats: RequestStats, *, route: str = "chat/completions"
+        self, body: Json, stats: RequestStats, *, route: str = "chat/completions", relay: object = None
     ) -> AsyncGenerator[list[bytes], None]:
         self.asked.append((route, body))
         events = EVENTS if route == "responses" else [CHUNK]

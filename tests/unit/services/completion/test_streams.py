@@ -25,7 +25,9 @@ class Batches:
     async def complete(self, body: Json, stats: RequestStats, *, route: str = "") -> Json:
         raise NotImplementedError
 
-    async def stream(self, body: Json, stats: RequestStats, *, route: str = "") -> AsyncGenerator[list[bytes], None]:
+    async def stream(
+        self, body: Json, stats: RequestStats, *, route: str = "", relay: object = None
+    ) -> AsyncGenerator[list[bytes], None]:
         for batch in self._batches:
             yield list(batch)
 

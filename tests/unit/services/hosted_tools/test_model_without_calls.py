@@ -35,7 +35,9 @@ class Model:
             "choices": [{"index": 0, "message": {"content": self.text}, "finish_reason": self.finish}],
         }
 
-    async def stream(self, body: Json, stats: RequestStats, *, route: str = "") -> AsyncGenerator[list[bytes], None]:
+    async def stream(
+        self, body: Json, stats: RequestStats, *, route: str = "", relay: object = None
+    ) -> AsyncGenerator[list[bytes], None]:
         self.sent = body
         deltas: list[Json] = [{"role": "assistant"}]
         deltas += [{"content": self.text[at : at + 3]} for at in range(0, len(self.text), 3)]

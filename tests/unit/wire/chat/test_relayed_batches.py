@@ -1,4 +1,4 @@
-"""The short way of a stream's most usual batch, one relayed chunk, gives what the long way gives."""
+"""The short way of a stream's most usual batches, relayed chunks alone, gives what the long way gives."""
 
 import time
 
@@ -11,18 +11,29 @@ from gateway.wire.chat.stream import ChatStream
 from tests.unit.wire.chat.test_stream import STOP, TEXTS, chunk, taken
 
 
-def test_the_short_way_for_one_relayed_chunk_gives_what_the_long_way_gives() -> None:
+def test_the_short_way_for_relayed_chunks_gives_what_the_long_way_gives() -> None:
     context = AnswerContext("SvcLLM", "p", "up-model", time.perf_counter())
     contents = [*TEXTS, *TEXTS]
     lone = [[orjson.dumps(chunk({"content": each}))] for each in contents]
-    batches = [*lone, [], [*lone[0], *lone[1]], [orjson.dumps(chunk({"content": "c"}, x=1))], [orjson.dumps(STOP)]]
+    halves = [lone[0][0].replace(b"plain", half) for half in (b"\xc3", b"\xa9")]  # of one character
+    in_lines = [lone[0][0].replace(b'{"delta"', b'{\n"delta"'), lone[0][0]]
+    batches = [
+        *lone,
+        [],
+        [each for [each] in lone],
+        [*lone[0], *lone[1]],
+        halves,
+        in_lines,
+        [orjson.dumps(chunk({"content": "c"}, x=1))],
+        [orjson.dumps(STOP)],
+    ]
     long_way, short_way = ChatStream(context), ChatStream(context)
     relayed = 0
     for batch in batches:
-        events = short_way.relayed(batch)
-        relayed += events is not None
-        ours = taken(short_way, *batch) if events is None else events
-        assert [sse.encode(event) for event in ours] == [sse.encode(event) for event in taken(long_way, *batch)]
+        frames = short_way.relayed(batch)
+        relayed += frames is not None
+        ours = sse.encode_all(taken(short_way, *batch)) if frames is None else frames
+        assert ours == sse.encode_all(taken(long_way, *batch))
     assert relayed > len(TEXTS)
     assert short_way.usage == long_way.usage
 

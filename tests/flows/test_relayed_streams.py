@@ -1,0 +1,152 @@
+"""Plain chunks go from the upstream's socket to the client's while no task wakes; what is no plain chunk wakes it."""
+
+import asyncio
+import itertools
+import json
+
+import aiohttp
+import pytest
+
+from gateway.web.http_sink import HttpSink
+from tests.support import upstream as up
+from tests.support.gateways import InProcessGateway, StartGateway, upstream_toml
+from tests.support.upstream import Exchange, Script, Upstream
+
+BODY = {"model": "SvcLLM", "stream": True, "messages": [{"role": "user", "content": "hi"}]}
+TEXTS = ["one ", "two ", 'a "quoted" one', "\nline ", "é ü 漢字 😀 ", *(f"word {number} " for number in range(40))]
+TOKEN = "ghp_" + "x8Kq2mZ7vR4tB9nW1cY6pL3sD5fG0hJaQeUi"  # a made-up key of a real form
+PLAIN = up.chunk({"content": "more "})
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many events each write of a relay had."""
+    counts, write = list[int](), HttpSink.write_now
+
+    def counted(self: HttpSink, frames: bytes, count: int) -> None:
+        counts.append(count)
+        write(self, frames, count)
+
+    monkeypatch.setattr(HttpSink, "write_now", counted)
+    return counts
+
+
+def in_steps(pieces: list[bytes], last: bytes = b"0\r\n\r\n") -> Script:
+    """A stream whose pieces come one by one, and then some bytes after which nothing comes."""
+
+    async def script(exchange: Exchange) -> None:
+        await exchange.stream_head()
+        for piece in pieces:
+            await exchange.piece(piece)
+            await asyncio.sleep(0.002)
+        await exchange.raw(last)
+
+    return script
+
+
+async def said(server: InProcessGateway) -> list[str]:
+    """The data of the events of one answer."""
+    url = f"{server.url}/v1/chat/completions"
+    async with (
+        aiohttp.ClientSession() as session,
+        asyncio.timeout(20),
+        session.post(url, json=BODY, headers=server.headers) as answer,
+    ):
+        assert answer.status == 200
+        lines = (await answer.text()).split("\n\n")
+    return [line.removeprefix("data: ") for line in lines if line.startswith("data: ")]
+
+
+def text_of(events: list[str]) -> str:
+    chunks = [json.loads(event) for event in events if event != "[DONE]"]
+    return "".join(choice["delta"].get("content") or "" for chunk in chunks for choice in chunk.get("choices", ()))
+
+
+def cut_every(size: int) -> list[bytes]:
+    whole = b"".join(up.text_stream(TEXTS))
+    return [whole[start : start + size] for start in range(0, len(whole), size)]
+
+
+EVENTS = up.text_stream(TEXTS)
+CUTS = {
+    "events": EVENTS,
+    "a burst": [b"".join(EVENTS[:9]), *EVENTS[9:]],
+    "150 bytes": cut_every(150),
+    "1000 bytes": cut_every(1000),
+}
+
+
+@pytest.mark.parametrize("cut", CUTS)
+async def test_a_relayed_answer_is_the_same_wherever_it_is_cut(
+    server: InProcessGateway, upstream: Upstream, at_once: list[int], cut: str
+) -> None:
+    upstream.will(in_steps(CUTS[cut]))
+    events = await said(server)
+    assert text_of(events) == "".join(TEXTS) and events[-1] == "[DONE]"
+    assert sum(at_once) > 20, "most of it went the short way"
+    assert f'"events":{len(events)}' in server.log_text().replace(": ", ":")
+
+
+async def test_a_masked_stream_is_not_relayed(
+    start_gateway: StartGateway, upstream: Upstream, at_once: list[int]
+) -> None:
+    server = await start_gateway(upstream_toml(upstream.url) + '[sanitize]\nroutes = ["chat"]\n')
+    upstream.will(in_steps(up.text_stream(["the key is gh", TOKEN[2:20], TOKEN[20:] + " ", *TEXTS])))
+    events = await said(server)
+    assert TOKEN[20:] not in text_of(events) and text_of(events).endswith(TEXTS[-1])
+    assert not at_once
+
+
+BEGUN = up.text_stream(TEXTS)[:-3]
+FAULTS = {
+    "no JSON": (b"%x\r\ndata: {no\n\n\r\n" % 11, "not JSON"),
+    "an error": (b"%x\r\n" % 28 + b'data: {"error":{"code":500}}\n\n'[:28] + b"\r\n", ""),
+    "a wrong frame": (b"zz\r\n", "broke off"),
+    "its end": (b"0\r\n\r\n", "before the answer was complete"),
+    "an endless line": (b"%x\r\ndata: " % 7_000_000 + b"x" * 7_000_000, "too large"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_stream_that_breaks_while_it_is_relayed_ends_with_an_error(
+    server: InProcessGateway, upstream: Upstream, at_once: list[int], fault: str
+) -> None:
+    last, words = FAULTS[fault]
+    upstream.will(in_steps(BEGUN, last))
+    events = await said(server)
+    assert at_once and text_of(events[:-1]) == "".join(TEXTS)
+    assert "error" in json.loads(events[-1]) and words in events[-1]
+
+
+async def test_a_connection_that_is_lost_while_it_is_relayed_ends_with_an_error(
+    server: InProcessGateway, upstream: Upstream, at_once: list[int]
+) -> None:
+    async def script(exchange: Exchange) -> None:
+        await in_steps(BEGUN, b"")(exchange)
+        exchange.reset()
+
+    upstream.will(script)
+    events = await said(server)
+    assert at_once and "broke off" in events[-1]
+
+
+async def test_what_a_full_client_cannot_take_at_once_goes_the_long_way_in_its_order(
+    server: InProcessGateway, upstream: Upstream, at_once: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = itertools.cycle((True, False, False))
+    monkeypatch.setattr(HttpSink, "is_free", lambda sink: next(turns))
+    upstream.will(in_steps(EVENTS))
+    assert text_of(await said(server)) == "".join(TEXTS)
+    assert 5 < len(at_once) < len(TEXTS) - 10
+
+
+async def test_a_relayed_stream_ends_with_its_key(
+    server: InProcessGateway, upstream: Upstream, at_once: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from gateway.access.keys import Keys
+
+    is_live = Keys.is_live
+    monkeypatch.setattr(Keys, "is_live", lambda keys, key_id: len(at_once) < 5 and is_live(keys, key_id))
+    upstream.will(in_steps([*up.text_stream(TEXTS)[:2], *[PLAIN] * 100], b""))
+    events = await said(server)
+    assert "revoked" in events[-1] and len(at_once) == 5
