@@ -72,12 +72,12 @@ class JsonBody:
     """A decoded body, or what is wrong with it. `size`: its bytes. `is_plain`: its check found that nothing in it needs
     to be changed before it goes to an upstream."""
 
-    __slots__ = ("_problem", "_value", "is_plain", "size")
+    __slots__ = ("_may_be_deep", "_problem", "_value", "is_plain", "size")
 
     def __init__(self, raw: bytes | bytearray) -> None:
         """Decode a short body, or one whose limits were checked."""
         self.size = size = len(raw)
-        self.is_plain = False
+        self.is_plain = self._may_be_deep = False
         self._value: Any = None
         self._problem = ""
         try:
@@ -88,9 +88,7 @@ class JsonBody:
                 place = f"(line {error.lineno}, column {error.colno})"
                 self._problem = f"is not valid JSON in UTF-8: {error.msg} {place}"
         else:
-            may_be = size > _COUNTED_BYTES or (size > MAX_DEPTH and raw.count(b"[") + raw.count(b"{") > MAX_DEPTH)
-            if may_be and is_too_deep(self._value):
-                self._value, self._problem = None, f"is nested more than {MAX_DEPTH} levels deep"
+            self._may_be_deep = size > _COUNTED_BYTES or raw.count(b"[") + raw.count(b"{") > MAX_DEPTH
 
     @classmethod
     async def read(cls, raw: bytes | bytearray, limits: JsonLimits) -> "JsonBody":
@@ -114,11 +112,18 @@ class JsonBody:
         """Whether what is done to all of it takes milliseconds."""
         return self.size > LARGE_BYTES
 
-    def value(self) -> Any:
-        """The decoded value. Raises BadJson."""
+    def value_of_any_depth(self) -> Any:
+        """The decoded value, however deep it is. Raises BadJson."""
         if self._problem:
             raise BadJson(self._problem)
         return self._value
+
+    def value(self) -> Any:
+        """The decoded value. Raises BadJson."""
+        value = self.value_of_any_depth()
+        if self._may_be_deep and is_too_deep(value):
+            raise BadJson(f"is nested more than {MAX_DEPTH} levels deep")
+        return value
 
 
 def is_too_deep(value: Any) -> bool:

@@ -35,10 +35,10 @@ BUDGETS = {
     "schemas": 242,
     "services": 5457,
     "shared_state": 1254,
-    "tests": 48074,
+    "tests": 48077,
     "top": 824,
-    "web": 3583,
-    "wire": 6482,
+    "web": 3589,
+    "wire": 6489,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {

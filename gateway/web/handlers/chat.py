@@ -3,6 +3,8 @@
 The kind of the model decides which scope the key needs.
 """
 
+from typing import Any
+
 from aiohttp import web
 
 from gateway import schemas
@@ -23,6 +25,7 @@ from gateway.wire.chat.dialect import ChatDialect
 from gateway.wire.chat.hosted_answer import HostedChat
 from gateway.wire.chat.request import is_legacy, plain_chat
 from gateway.wire.hosted_answer import LOGPROBS_LEFT_OUT
+from gateway.wire.json_body import is_too_deep
 from gateway.wire.url_citations import KeptLinks
 
 _SCOPE_OF_KIND = {"text": "chat", "ocr": "ocr"}
@@ -38,7 +41,12 @@ class ChatHandler:
         self._completions, self._ocr, self._hosted, self._files = completions, ocr, hosted, files
         self._dialect = ChatDialect()
         chat = schemas.load("chat")
-        self.check = by_schema(chat, plain_chat(chat))
+        messages_are_plain = schemas.Checker(plain_chat(chat)).allows
+
+        def is_plain(body: Any) -> bool:
+            return messages_are_plain(body) and not is_too_deep({**body, "messages": ()})
+
+        self.check = by_schema(chat, is_plain)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """JsonReply of a `chat.completion`, or EventReply of its chunks. Raises ModelNotFound, Forbidden, UpstreamError

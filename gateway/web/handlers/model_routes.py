@@ -25,20 +25,21 @@ Refused = Callable[[GatewayError, Json | None, Json], list[Event]]
 """(error, last event that was sent, usage so far) -> the events that end a stream whose answer was refused."""
 
 
-def by_schema(schema: Json, plain: Json | None = None) -> Check:
+def by_schema(schema: Json, is_plain: Callable[[Any], bool] | None = None) -> Check:
     """A check of bodies. It gives the decoded body, and raises InvalidRequest: code `invalid_json` (not JSON, or nested
-    too deeply), else with the wrong field as `param`. `plain`: a stricter schema, which says what `JsonBody.is_plain`
-    does."""
-    checker, of_plain = Checker(schema), Checker(plain) if plain is not None else None
+    too deeply), else with the wrong field as `param`. `is_plain`: a stricter check of a body of any depth, whose answer
+    `JsonBody.is_plain` has."""
+    checker = Checker(schema)
 
     def check(body: JsonBody, headers: MultiMapping[str]) -> Json:
         try:
-            value: Json = body.value()
+            value: Json = body.value_of_any_depth()
+            if is_plain is not None and is_plain(value):
+                body.is_plain = True
+                return value
+            value = body.value()
         except BadJson as problem:
             raise InvalidRequest(f"the body {problem}", code="invalid_json") from None
-        if of_plain is not None and of_plain.allows(value):
-            body.is_plain = True
-            return value
         problems = checker.check(value, limit=1)
         if problems:
             path, message = problems[0].path, problems[0].message

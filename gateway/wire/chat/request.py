@@ -93,25 +93,30 @@ class UpstreamOptions:
 
 def plain_chat(chat: Json) -> Json:
     """The schema of chat bodies whose messages go to every upstream as they are: texts and calls, nothing of an older
-    interface, nothing that an upstream must get back. `chat`: the schema of all bodies; this one allows less."""
-    calls = {"type": "array", "maxItems": 256}
-    calls["items"] = {"type": "object", "properties": {"id": {"not": {"pattern": MARK}}}}
-    text, identity = {"type": "string"}, {"type": "string", "minLength": 1, "maxLength": 256}
-    known: Json = {
-        "role": {"enum": ["system", "user", "assistant", "tool"]},
-        "content": {"type": ["string", "null"]},
-        "name": {"type": ["string", "null"], "maxLength": 256},
-        "tool_call_id": identity,
-        "tool_calls": calls,
-        **dict.fromkeys(("function_call", *BETWEEN_TURNS), False),
-    }
-    message: Json = {"type": "object", "required": ["role"], "properties": known}
-    message["if"] = {"properties": {"role": {"const": "assistant"}}}
-    message["else"] = {
-        "required": ["content"],
-        "properties": {"content": text},
-        "if": {"properties": {"role": {"const": "tool"}}},
-        "then": {"required": ["tool_call_id"]},
+    interface, nothing that an upstream must get back, nothing deep. `chat`: the schema of all bodies; this one allows
+    less."""
+    flat: Json = {"type": ["string", "number", "boolean", "null", "array"], "maxItems": 0}
+    function = {"type": "object", "additionalProperties": flat}
+    members = {"id": {"not": {"pattern": MARK}, **flat}, "function": function}
+    call = {"type": "object", "properties": members, "additionalProperties": flat}
+    text = {"properties": {"content": {"type": "string"}}}
+    message = {
+        "type": "object",
+        "required": ["role", "content"],
+        "properties": {
+            "role": {"enum": ["system", "user", "assistant", "tool"]},
+            "content": {"type": ["string", "null"]},
+            "name": {"type": ["string", "null"], "maxLength": 256},
+            "tool_call_id": {"type": "string", "minLength": 1, "maxLength": 256},
+            "tool_calls": {"type": "array", "maxItems": 256, "items": call},
+            **dict.fromkeys(("function_call", *BETWEEN_TURNS), False),
+        },
+        "additionalProperties": flat,
+        "anyOf": [
+            {"required": ["tool_call_id"], **text},
+            {"properties": {"role": {"const": "assistant"}}},
+            {"properties": {"role": {"enum": ["system", "user"]}, **text["properties"]}},
+        ],
     }
     return {**chat, "$defs": {"message": message}}
 
