@@ -182,6 +182,8 @@ def _main_text(blocks: list[PageBlock], max_chars: int = MAX_TEXT_CHARS) -> str:
 # A line below it is uncertain. Measured on the open part of ocr-real and on pages in ten scripts: of lines in Latin
 # letters one in twenty is below, of lines in letters that the models do not know nine in ten.
 LOW_CONFIDENCE = 0.8
+# The most that a letter or digit alone may have: it is uncertain.
+ALONE_CONFIDENCE = 0.75
 # A page with a larger share of its letters in uncertain lines is uncertain. Measured on the same pages: the worst
 # readable one has .15.
 LOW_SHARE = 0.2
@@ -190,6 +192,13 @@ LOW_SHARE = 0.2
 MANY_UNREAD = 0.3
 
 Box = Sequence[int]
+
+
+def confidence_of(line: Line) -> float:
+    """How sure a reading is, 0 to 1. A letter or digit alone, as in the boxes of a form, is never sure: nothing beside
+    it tells `O` from `0`."""
+    is_alone = len(line.text) == 1 and line.text.isalnum()
+    return min(line.fit, ALONE_CONFIDENCE) if is_alone else line.fit
 
 
 class PageReport:
@@ -248,7 +257,7 @@ class PageReport:
                 {
                     "text": line.text,
                     "box": list(self._box(line)),
-                    "confidence": round(line.fit, 3),
+                    "confidence": round(confidence_of(line), 3),
                     "page": 1,
                     "block": number,
                 }
@@ -262,7 +271,7 @@ class PageReport:
 
     def _is_unsure(self, lines: list[Line]) -> bool:
         letters = sum(len(line.text) for line in lines)
-        return sum(len(line.text) for line in lines if line.fit < LOW_CONFIDENCE) > LOW_SHARE * letters
+        return sum(len(line.text) for line in lines if confidence_of(line) < LOW_CONFIDENCE) > LOW_SHARE * letters
 
     def _is_partly_unread(self, lines: list[Line]) -> bool:
         return self._unread > MANY_UNREAD * (len(lines) + self._unread)
@@ -270,7 +279,7 @@ class PageReport:
     def _quality_warnings(self, lines: list[Line]) -> list[str]:
         warnings = []
         if self._is_unsure(lines):
-            unsure = sum(line.fit < LOW_CONFIDENCE for line in lines)
+            unsure = sum(confidence_of(line) < LOW_CONFIDENCE for line in lines)
             warnings.append(
                 f"low confidence: {unsure} of {len(lines)} lines are uncertain and may be misread; check them against"
                 " the image"

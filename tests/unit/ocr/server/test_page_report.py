@@ -35,6 +35,16 @@ def test_many_letters_in_uncertain_lines_are_low_confidence() -> None:
     assert fields["low_confidence"] and "1 of 2 lines are uncertain" in fields["warnings"][0]
 
 
+def test_letters_in_boxes_of_their_own_are_never_told_as_certain() -> None:
+    boxes = [line(letter, 0.999) for letter in "K1EL"]
+    fields = report([line("Town", 0.99), *boxes]).fields(details=True)
+    assert [each["confidence"] for each in fields["lines"]] == [0.99, 0.75, 0.75, 0.75, 0.75]
+    assert fields["low_confidence"] and "4 of 5 lines are uncertain" in fields["warnings"][0]
+    assert not report([line("Rows of the table", 0.99), line("7", 0.99), line("-", 0.99)]).fields(details=False)[
+        "warnings"
+    ]
+
+
 def test_places_that_could_not_be_read_are_told() -> None:
     fields = report([line("sure enough", 0.99), line("", 0.2)]).fields(details=False)
     assert fields["low_confidence"] and "1 places" in fields["warnings"][0]
