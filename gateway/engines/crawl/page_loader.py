@@ -18,7 +18,7 @@ from gateway.domain import Json
 from gateway.engines.documents.parse_pool import ExtractOptions, ParsePool
 from gateway.engines.documents.pictures import PictureReader
 from gateway.engines.fetch.errors import FetchFailed, Unreadable
-from gateway.engines.fetch.fetcher import Fetched, Fetcher, FetchLimits, decoder_for
+from gateway.engines.fetch.fetcher import HTML_ACCEPT, PAGE_ACCEPT, Fetched, Fetcher, FetchLimits, decoder_for
 from gateway.engines.fetch.host_slots import HostSlots
 from gateway.engines.fetch.urls import canonical, route_of
 from gateway.engines.html.head import refresh_target
@@ -138,6 +138,11 @@ class PageRendering:
 
 MAX_REFRESHES = 3  # refreshes followed for one page
 _MAX_REFRESH_PAGE_CHARS = 500
+_THIN_CHARS = 200
+"""A page of HTML with less text is read as Markdown where it says that it can be."""
+_MARKDOWN_FILES = (".md", ".markdown", ".mdx")
+_OF_TEXT = ("content", "hash", "simhash", "invisible", "part", "sections", "lacks_section")
+"""Members of a page that come with its text."""
 """A page with more text than this is a page of its own, not a stop on the way: its refresh is not followed."""
 _SITEMAP_BYTES = 10_485_760
 """Cap of a sitemap, packed and unpacked. The protocol allows 50 MB; 10 MB holds its 50,000 URLs at 200 bytes each."""
@@ -268,6 +273,7 @@ class PageLoader:
                     fetched.body, replace(options, url=fetched.url, content_type=fetched.content_type), self._owner
                 )
                 target = page.get("refresh")
+                fetched, page = await self._in_other_form(fetched, page, options, delay_s, pauses)
             if not target or target in (url, fetched.url) or len(page.get("content", "")) > _MAX_REFRESH_PAGE_CHARS:
                 if fetched.ended_early:
                     page["ended_early"] = True
@@ -279,6 +285,29 @@ class PageLoader:
                 return loaded
             url = target
         raise FetchFailed("the page refreshes to another one too many times", "redirects")
+
+    async def _in_other_form(
+        self, fetched: Fetched, page: Json, options: ExtractOptions, delay_s: float, pauses: HostPauses
+    ) -> tuple[Fetched, Json]:
+        """The page as HTML where its Markdown lacks something that is asked for; the text of its Markdown where its
+        HTML has next to none. The page as it is where its site does not give the other form."""
+        if page.get("is_partial") and not urlsplit(fetched.url).path.lower().endswith(_MARKDOWN_FILES):
+            other = await self._fetch_politely(fetched.url, delay_s, pauses, accept=HTML_ACCEPT)
+            if other.status == 200 and "html" in other.content_type:
+                wish = replace(options, url=other.url, content_type=other.content_type)
+                whole = await self.pool.extract(other.body, wish, self._owner)
+                return (other, whole) if whole.get("content") else (fetched, page)
+        if page.get("markdown") and len(page["content"]) < _THIN_CHARS:
+            other = await self._fetch_politely(page["markdown"], delay_s, pauses)
+            if other.status == 200 and other.content_type.startswith(("text/markdown", "text/plain")):
+                wish = replace(
+                    options, url=other.url, content_type="text/markdown;" + other.content_type.partition(";")[2]
+                )
+                text = await self.pool.extract(other.body, wish, self._owner)
+                if len(text["content"]) > len(page["content"]):
+                    told = {name: text[name] for name in _OF_TEXT if name in text}
+                    return fetched, {**page, **told, "scripted": False, "needs_browser": False}
+        return fetched, page
 
     async def _completed(self, fetched: Fetched, page: Json, options: ExtractOptions) -> LoadedPage:
         """The page, read by OCR or rendered if it needs to be and can be."""
@@ -305,16 +334,16 @@ class PageLoader:
         return await self.pool.extract(body, ExtractOptions(fetched.url, task="sitemap"), self._owner)
 
     async def _fetch_politely(
-        self, url: str, delay_s: float, pauses: HostPauses, saved: LoadedPage | None = None
+        self, url: str, delay_s: float, pauses: HostPauses, saved: LoadedPage | None = None, accept: str = PAGE_ACCEPT
     ) -> Fetched:
         host = urlsplit(url).netloc.lower()
         async with self._slots.hold(host, delay_s, self._owner):
             await pauses.wait(host)
-            fetched = await self.fetcher.fetch(url, conditions=_conditions(saved))
+            fetched = await self.fetcher.fetch(url, accept=accept, conditions=_conditions(saved))
             wait_s = pauses.note(host, fetched.status, _pause_of(fetched))
             if wait_s is not None and wait_s <= MAX_WAIT_S:
                 await asyncio.sleep(wait_s)
-                fetched = await self.fetcher.fetch(url)
+                fetched = await self.fetcher.fetch(url, accept=accept)
                 pauses.note(host, fetched.status, _pause_of(fetched))
         return fetched
 

@@ -11,6 +11,7 @@ from gateway.domain import Json
 from gateway.engines.content.prune import SHOWCASES, Content, main_content
 from gateway.engines.documents import simhash, sniff
 from gateway.engines.documents.feeds import Feed, feed_links, feed_page, is_json_feed, read_json_feed, read_xml_feed
+from gateway.engines.documents.markdown_page import read_markdown
 from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.documents.pdf import PdfWish
 from gateway.engines.documents.reader import KINDS, page_range, read_document
@@ -151,11 +152,12 @@ def extract(body: bytes, options: ExtractOptions) -> Json:
 
     `{kind, title, content, hash, simhash, invisible}`, for documents and pictures `scanned?`: the pages
     without text, for documents `{left_out, missing_parts?, unread_pages?}` (engines.documents.reader.ReadDocument), for
-    feeds `links?` of their items, `{part?, sections?, lacks_section?}` as `engines.documents.page`
+    feeds `links?` of their items, for Markdown `{is_partial, links?, images?}`
+    (engines.documents.markdown_page), `{part?, sections?, lacks_section?}` as `engines.documents.page`
     has them, and for HTML `{canonical, refresh, published, noindex, lang, favicon, description, scripted, login,
-    needs_browser, page_type, styles_ignored, encoding_guessed?,
-    links?, images?}`. `invisible` counts characters that nobody sees and that
-    were taken out (engines.words.text); `styles_ignored`: the page hides most of its own text, which was read all
+    needs_browser, page_type, styles_ignored, encoding_guessed?, markdown, links?, images?}`. `markdown`: where the page
+    says that it is to be had as Markdown, or None. `invisible` counts characters that nobody sees and that were taken
+    out (engines.words.text); `styles_ignored`: the page hides most of its own text, which was read all
     the same (engines.html.hidden). `content` is empty for a page without text; then `login` says whether it asks for a
     password, `scripted` whether it needs JavaScript. `needs_browser`: scripts seem to draw more than was read. `hash`
     and `simhash` are hexadecimal, see engines.documents.simhash;
@@ -180,6 +182,10 @@ def extract(body: bytes, options: ExtractOptions) -> Json:
         if feed is not None and feed.items:
             return _feed_page(feed, options)
         kind = "xml" if kind == "feed" else kind
+    if kind == "markdown":
+        text = text_only(decode(body, options.content_type)).replace("\r\n", "\n").strip()
+        page, text = read_markdown(text, options)
+        return _complete_page(text, options, page)
     title, text = sniff.read(kind, body, options.content_type, options.format == "text")
     return _complete_page(text, options, {"title": title or title_from_url(options.url), "kind": kind})
 
@@ -266,6 +272,7 @@ def _head_fields(head: Head) -> Json:
         "lang": head.lang,
         "favicon": head.favicon,
         "description": head.description[:_DESCRIPTION_CHARS],
+        "markdown": head.markdown,
     }
 
 

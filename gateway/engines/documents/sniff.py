@@ -152,7 +152,7 @@ def _unreadable_type(essence: str) -> Unreadable:
 
 
 def read(kind: str, body: bytes, content_type: str, plain: bool) -> tuple[str, str]:
-    """(title or "", text) of a body of one of the kinds but `html` and documents. Raises Unreadable.
+    """(title or "", text) of a body of one of the kinds but `html`, `markdown` and documents. Raises Unreadable.
 
     JSON and XML are in code fences unless `plain`; line ends are `\\n`.
     """
@@ -166,9 +166,6 @@ def read(kind: str, body: bytes, content_type: str, plain: bool) -> tuple[str, s
         return "", _as_code(_pretty_json(text), "json", plain)
     if kind == "xml":
         return _xml_title(text), _as_code(text, "xml", plain)
-    if kind == "markdown":
-        heading = re.search(r"^#{1,2} +(.+)$", text, re.MULTILINE)
-        return (heading[1].strip() if heading else ""), text
     return "", text
 
 

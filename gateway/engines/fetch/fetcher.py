@@ -346,7 +346,9 @@ _LARGE_HEADERS = (
     f"the page's response headers are too large; at most {MAX_HEADERS} of {MAX_FIELD_BYTES:,} bytes are read"
 )
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_ACCEPT = "text/html,application/xhtml+xml;q=0.9,application/pdf;q=0.8,*/*;q=0.5"
+HTML_ACCEPT = "text/html,application/xhtml+xml;q=0.9,application/pdf;q=0.8,*/*;q=0.5"
+PAGE_ACCEPT = "text/markdown;q=1,text/html;q=0.9,application/xhtml+xml;q=0.9,application/pdf;q=0.8,*/*;q=0.5"
+"""Sites that have their pages as Markdown give that (RFC 9110, 12.5.1); all others give HTML."""
 _USED_HEADERS = ("retry-after", "etag", "last-modified", "x-robots-tag", "refresh", "link", "server")
 
 _UNCONDITIONAL: Mapping[str, str] = MappingProxyType({})
@@ -392,7 +394,7 @@ class PageRequest:
 
     url: str
     method: Literal["GET", "HEAD", "POST"] = "GET"
-    accept: str = _ACCEPT
+    accept: str = HTML_ACCEPT
     origin: str = ""
     sends: str = ""
     body: bytes = b""
@@ -452,7 +454,7 @@ class Fetcher:
         self,
         url: str,
         limits: FetchLimits | None = None,
-        accept: str = _ACCEPT,
+        accept: str = PAGE_ACCEPT,
         conditions: Mapping[str, str] = _UNCONDITIONAL,
     ) -> Fetched:
         """The response after at most MAX_HOPS redirects, whatever its status. Raises FetchFailed.

@@ -50,9 +50,10 @@ PICTURES = ("img", "amp-img", "amp-anim")
 @dataclass(slots=True)
 class Head:
     """A page's metadata. `base`: the address against which relative links are resolved; `refresh`: target of a
-    redirect by `meta`; `published`: YYYY-MM-DD; `meta`: content of `meta` elements by lower-case name; `kinds`: the
-    schema.org types it names; `item_types`: the values of `itemtype`; `described`: the text of its JSON-LD. `semantic`
-    is set later, by `measure_page`, when a marked main region was found."""
+    redirect by `meta`; `published`: YYYY-MM-DD; `markdown`: where its own site has the page as Markdown; `meta`:
+    content of `meta` elements by lower-case name; `kinds`: the schema.org types it names; `item_types`: the values of
+    `itemtype`; `described`: the text of its JSON-LD. `semantic` is set later, by `measure_page`, when a marked main
+    region was found."""
 
     base: str
     title: str = ""
@@ -64,6 +65,7 @@ class Head:
     lang: str = ""
     favicon: str | None = None
     image: str | None = None
+    markdown: str | None = None
     meta: dict[str, str] = field(default_factory=dict)
     kinds: frozenset[str] = frozenset()
     item_types: list[str] = field(default_factory=list)
@@ -185,6 +187,10 @@ def _read_links(root: Any, head: Head, url: str) -> None:
         if "canonical" in rels and head.canonical is None:
             target = join(head.base, href)
             head.canonical = canonical(target) if target else None
+        elif "alternate" in rels and (element.get("type") or "").lower() == "text/markdown":
+            target = join(head.base, href)
+            if target and urlsplit(target)[:2] == urlsplit(url)[:2]:
+                head.markdown = head.markdown or target
         elif "icon" in rels:
             rank = _icon_rank(element)
             if rank > best_icon:

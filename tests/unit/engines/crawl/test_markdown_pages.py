@@ -1,0 +1,64 @@
+"""Sites that have their pages as Markdown are asked for that in the same request; HTML is read where it has more."""
+
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from gateway.domain import CrawlRequest, ExtractRequest
+from tests.support.websites import Site, engine, page, serving
+
+pytestmark = pytest.mark.slow  # a parse process
+TEXT = "The hive has frames of wax, and bees that build them, all summer long. " * 5
+
+
+def negotiated(markdown: str) -> Site:
+    """A site whose only page is Markdown for those who prefer it, and HTML for others."""
+    accepted: list[str] = []
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        accepted.append(request.headers["Accept"])
+        if accepted[-1].startswith("text/markdown;q=1,text/html;q=0.9"):
+            return web.Response(text=markdown, content_type="text/markdown", charset="utf-8")
+        return web.Response(text=page("Hives", TEXT, "/wax"), content_type="text/html")
+
+    site = Site({"/": answer})
+    site.asked = accepted  # the answers' own notes; paths say nothing here
+    return site
+
+
+async def test_markdown_is_asked_for_first_and_read_as_it_is(tmp_path: Path) -> None:
+    async with serving(Site({})) as site, engine(tmp_path, (site.address,)) as made:
+        told = negotiated("# Hives\n\nThey have **frames**.")
+        site.pages = told.pages
+        (result,) = (await made.service.extract(ExtractRequest((site.url + "/",)), made.call()))["results"]
+    assert (result["title"], result["raw_content"]) == ("Hives", "# Hives\n\nThey have **frames**.")
+    assert len(told.asked) == 1
+
+
+async def test_where_it_lacks_the_links_of_a_crawl_the_page_is_read_as_html(tmp_path: Path) -> None:
+    async with serving(Site({})) as site, engine(tmp_path, (site.address,)) as made:
+        site.pages = {**negotiated("# Hives\n\nThey have **frames**.").pages, "/wax": page("Wax", f"{TEXT} Of wax.")}
+        wish = CrawlRequest(site.url + "/", max_depth=1)
+        found = await made.service.crawl(wish, made.call())
+    assert [each["title"] for each in found["results"]] == ["Hives", "Wax"]
+
+
+async def test_a_thin_page_is_read_as_the_markdown_that_it_names(tmp_path: Path) -> None:
+    link = '<link rel="alternate" type="text/markdown" href="/hives.md">'
+    thin = (
+        f"<html><head><title>Hives</title>{link}</head><body><div id=app></div><script src=a.js></script></body></html>"
+    )
+    markdown = (200, {"Content-Type": "text/markdown"}, f"# Of hives\n\n{TEXT}".encode())
+    async with serving(Site({"/": thin, "/hives.md": markdown})) as site, engine(tmp_path, (site.address,)) as made:
+        (result,) = (await made.service.extract(ExtractRequest((site.url + "/",)), made.call()))["results"]
+    assert result["title"] == "Hives" and "frames of wax" in result["raw_content"]
+
+
+async def test_another_site_is_not_asked_for_a_pages_markdown(tmp_path: Path) -> None:
+    async with serving(Site({"/x.md": "secret"})) as other, serving(Site({})) as site:
+        link = f'<link rel="alternate" type="text/markdown" href="{other.url}/x.md">'
+        site.pages["/"] = f"<html><head><title>Hives</title>{link}</head><body><p>Short.</p></body></html>"
+        async with engine(tmp_path, (site.address, other.address)) as made:
+            (result,) = (await made.service.extract(ExtractRequest((site.url + "/",)), made.call()))["results"]
+    assert result["raw_content"] == "Short." and not other.asked
