@@ -33,12 +33,12 @@ BUDGETS = {
     "runtime": 1374,
     "sanitize": 5768,
     "schemas": 242,
-    "services": 5428,
+    "services": 5426,
     "shared_state": 1254,
     "tests": 47391,
     "top": 824,
-    "web": 3589,
-    "wire": 6489,
+    "web": 3595,
+    "wire": 6491,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {
