@@ -17,7 +17,7 @@ from tests.support.paths import ROOT
 BUDGETS = {
     "access": 1682,
     "app": 1011,
-    "bench": 6490,
+    "bench": 6548,
     "calls": 716,
     "child": 418,
     "cli": 2320,
