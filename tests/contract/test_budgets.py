@@ -38,7 +38,7 @@ BUDGETS = {
     "tests": 47391,
     "top": 824,
     "web": 3595,
-    "wire": 6491,
+    "wire": 6494,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {
