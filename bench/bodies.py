@@ -44,12 +44,13 @@ _MOST_TURNS = 400
 _VALUES = "write to ops@posthaus.com or call +1 202 555 0143, "
 
 
-def agent_turns(size: int, seed: int = 1) -> list[tuple[str, str, str]]:
-    """Turns of an agent, `(what it says, what it calls, the result)`, of about `size` bytes in all."""
+def agent_turns(size: int, seed: int = 1, values: str = _VALUES) -> list[tuple[str, str, str]]:
+    """Turns of an agent, `(what it says, what it calls, the result)`, of about `size` bytes in all. `values`: what each
+    result begins with."""
     draw, turns, left = random.Random(seed), list[tuple[str, str, str]](), size
     usual = max(60, size // 7 // _MOST_TURNS)
     while left > 0:
-        result = _VALUES + " ".join(draw.choices(_WORDS, k=draw.randrange(usual // 2, 2 * usual))) + "\n"
+        result = values + " ".join(draw.choices(_WORDS, k=draw.randrange(usual // 2, 2 * usual))) + "\n"
         said = " ".join(draw.choices(_WORDS, k=30))
         call = orjson.dumps({"path": f"/src/file{len(turns)}.py", "offset": len(turns), "pattern": said[:40]}).decode()
         turns.append((said, call, result))

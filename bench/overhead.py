@@ -16,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import orjson
 
@@ -25,22 +26,49 @@ from bench.served import gateway_serving, running, wait_for
 from gateway.embedded.child_server import free_port
 
 SMALL = orjson.dumps({"model": "SvcLLM", "messages": [{"role": "user", "content": "Say it in few words, please."}]})
+CLEAN_HISTORY = orjson.dumps(bodies.chat(bodies.agent_turns(80_000, values=""), "", tools=8))
 HISTORY = orjson.dumps(bodies.chat(bodies.agent_turns(80_000), "", tools=8))
 STREAM = orjson.dumps({**orjson.loads(SMALL), "stream": True})
 PACED = orjson.dumps({**orjson.loads(STREAM), "paced": True})
 RESPONSES = orjson.dumps({"model": "SvcLLM", "input": "Say it in few words, please.", "store": False})
+STORED = orjson.dumps({**orjson.loads(RESPONSES), "store": True})
+NAMED = orjson.dumps({**orjson.loads(PACED), "messages": [{"role": "user", "content": "Write to jane@posthaus.org."}]})
 CHUNKS = 100
 CHAT = "/v1/chat/completions"
-PACED_CASE = "stream of 100 chunks, one a millisecond"
+SETTINGS = {
+    "": "",
+    "sanitized": '[sanitize]\nroutes = ["chat"]\n',
+    "reversible": '[sanitize]\nroutes = ["chat"]\nprofile = "reversible"\n',
+}
+"""More settings of a gateway, by a name for them."""
+
+
+class Case(NamedTuple):
+    """What is asked, and how often in a round, of the gateway with one of SETTINGS."""
+
+    path: str
+    body: bytes
+    total: int
+    settings: str = ""
+
+
+PACED_CASE, SANITIZED_CASE, REVERSIBLE_CASE = (
+    f"stream of 100 chunks, one a millisecond{how}" for how in ("", ", sanitized", ", reversible")
+)
 CASES = {
-    "small chat": (CHAT, SMALL, 2000),
-    "an agent's history of 100 KB": (CHAT, HISTORY, 400),
-    "responses translated": ("/v1/responses", RESPONSES, 1600),
-    "stream of 100 chunks in one burst": (CHAT, STREAM, 400),
-    PACED_CASE: (CHAT, PACED, 160),
+    "small chat": Case(CHAT, SMALL, 2000),
+    "an agent's history of 100 KB": Case(CHAT, HISTORY, 400),
+    "responses translated": Case("/v1/responses", RESPONSES, 1600),
+    "responses stored": Case("/v1/responses", STORED, 1000),
+    "stream of 100 chunks in one burst": Case(CHAT, STREAM, 400),
+    PACED_CASE: Case(CHAT, PACED, 160),
+    "small chat, sanitized": Case(CHAT, SMALL, 1600, "sanitized"),
+    "an agent's history of 100 KB without findings, sanitized": Case(CHAT, CLEAN_HISTORY, 200, "sanitized"),
+    SANITIZED_CASE: Case(CHAT, PACED, 160, "sanitized"),
+    REVERSIBLE_CASE: Case(CHAT, NAMED, 160, "reversible"),
 }
 _CONNECTIONS = 16
-_BARE = "bare aiohttp + uvloop"
+_BARE, _CLIENT = "bare aiohttp + uvloop", "aiohttp's ClientSession"
 
 
 @contextlib.contextmanager
@@ -71,21 +99,31 @@ def report(case: str, figures: dict[str, list[tuple[float, Outcome]]]) -> None:
         print(f"  {name:24} {cpu:8.0f} µs CPU  {ratio:5.2f}x  {rate:7.0f} requests/s  p50 {p50:6.2f} ms")
 
 
-def report_chunk(small: dict[str, list[tuple[float, Outcome]]], paced: dict[str, list[tuple[float, Outcome]]]) -> None:
-    """What one chunk costs that comes alone: a paced stream less a request, by the number of its chunks."""
-    print("\na relayed chunk")
-    costs = {
-        name: [(whole - request) / CHUNKS for (whole, _), (request, _) in zip(rounds, small[name], strict=True)]
-        for name, rounds in paced.items()
-    }
-    for name, rounds in costs.items():
-        ratio = statistics.median(each / yard for each, yard in zip(rounds, costs[_BARE], strict=True))
-        print(f"  {name:24} {statistics.median(rounds):8.1f} µs CPU  {ratio:5.2f}x")
+Rounds = dict[str, list[tuple[float, Outcome]]]
+
+
+def report_chunk(kind: str, small: Rounds, paced: Rounds, plain: Rounds | None = None) -> None:
+    """What one chunk costs that comes alone: a paced stream less a request, by the number of its chunks. `plain`: the
+    stream that each server's own is compared with, instead of the bare proxy's."""
+    print(f"\n{kind}")
+    for name, rounds in paced.items():
+        yards = (plain[name] if plain is not None else paced[_BARE]), small[name if plain is not None else _BARE]
+        costs = [(whole[0] - request[0]) / CHUNKS for whole, request in zip(rounds, small[name], strict=True)]
+        yard = [(whole[0] - request[0]) / CHUNKS for whole, request in zip(*yards, strict=True)]
+        ratio = statistics.median(each / own for each, own in zip(costs, yard, strict=True))
+        print(f"  {name:24} {statistics.median(costs):8.1f} µs CPU  {ratio:5.2f}x")
+
+
+def report_client(upstream_url: str, rounds: int) -> None:
+    """What the small chat costs a process that has nothing but the client: its own CPU, without a server's side."""
+    command = [sys.executable, "-m", "bench.bare_client", f"{upstream_url}/chat/completions", str(_CONNECTIONS)]
+    found = [float(subprocess.run(command, capture_output=True, check=True).stdout) for _ in range(rounds)]
+    print(f"\nsmall chat, client alone\n  {_CLIENT:24} {statistics.median(found):8.0f} µs CPU")
 
 
 def _as_chat(body: bytes) -> bytes:
     """What a proxy that translates nothing sends for a body: the small chat for a responses request."""
-    return SMALL if body == RESPONSES else body
+    return SMALL if body in (RESPONSES, STORED) else body
 
 
 def report_first(ports: dict[str, tuple[int, int, str]], rounds: int) -> None:
@@ -119,14 +157,18 @@ def main(argv: list[str] | None = None) -> None:
         wait_for(upstream_port, upstream)
         bare_command = [sys.executable, "-m", "bench.bare_proxy", str(bare_port), upstream_url, key]
         servers = {_BARE: (stack.enter_context(running(bare_command, bare_port)), bare_port, key)}
-        for its_name, tree in {"gateway": "", **trees}.items():
-            servers[its_name] = stack.enter_context(gateway(folder / its_name, upstream_url, tree=tree))
-        print(f"idle memory: gateway {pss_mib(servers['gateway'][0]):.0f} MiB PSS")
-        all_figures = {}
-        for case, (path, body, total) in CASES.items():
-            figures: dict[str, list[tuple[float, Outcome]]] = {server: [] for server in servers}
+        by_settings = {}
+        for kind, settings in SETTINGS.items():
+            by_settings[kind] = dict(servers)
+            for its_name, tree in {"gateway": "", **trees}.items():
+                served = stack.enter_context(gateway(folder / f"{its_name}{kind}", upstream_url, settings, tree=tree))
+                by_settings[kind][its_name] = served
+        print(f"idle memory: gateway {pss_mib(by_settings['']['gateway'][0]):.0f} MiB PSS")
+        all_figures: dict[str, Rounds] = {}
+        for case, (path, body, total, kind) in CASES.items():
+            figures: Rounds = {server: [] for server in by_settings[kind]}
             for number in range(rounds + 1):
-                for server, (pid, port, its_key) in servers.items():
+                for server, (pid, port, its_key) in by_settings[kind].items():
                     is_own = server != _BARE
                     request = (
                         request_bytes(path, its_key, body) if is_own else request_bytes(CHAT, its_key, _as_chat(body))
@@ -136,8 +178,14 @@ def main(argv: list[str] | None = None) -> None:
                         figures[server].append(sample)
             report(case, figures)
             all_figures[case] = figures
-        report_chunk(all_figures["small chat"], all_figures[PACED_CASE])
-        report_first(servers, rounds)
+        small, plain = all_figures["small chat"], all_figures[PACED_CASE]
+        report_chunk("a relayed chunk", small, plain)
+        masked = {name: found for name, found in all_figures[SANITIZED_CASE].items() if name != _BARE}
+        report_chunk("a sanitized chunk, by an unsanitized one", small, masked, plain)
+        restored = {name: found for name, found in all_figures[REVERSIBLE_CASE].items() if name != _BARE}
+        report_chunk("a reversible chunk, by an unsanitized one", small, restored, plain)
+        report_first(by_settings[""], rounds)
+        report_client(upstream_url, rounds)
 
 
 if __name__ == "__main__":

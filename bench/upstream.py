@@ -14,6 +14,7 @@ import orjson
 import uvloop
 
 _CHUNKS = 100
+_WORDS = (" the", " house", " stands", " near", " a", " river", " and", " looks", " south")
 
 
 def _completion() -> bytes:
@@ -38,7 +39,7 @@ def _stream() -> list[bytes]:
         "usage": {"prompt_tokens": 20, "completion_tokens": 100, "total_tokens": 120},
     }  # fmt: skip
     parts = [_chunk({"role": "assistant", "content": ""})]
-    parts += [_chunk({"content": f" word{number}"}) for number in range(_CHUNKS)]
+    parts += [_chunk({"content": _WORDS[number % len(_WORDS)]}) for number in range(_CHUNKS)]
     parts += [_chunk({}, "stop"), b"data: " + orjson.dumps(usage) + b"\n\n", b"data: [DONE]\n\n"]
     return [b"%x\r\n%s\r\n" % (len(part), part) for part in parts] + [b"0\r\n\r\n"]
 

@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 from gateway.calls.answers import StreamedAnswer, WholeAnswer
 from gateway.domain import EventStream, Json, RequestStats
 from gateway.errors import ContentBlocked, GatewayError, SanitizerFailed, UpstreamRefused
-from gateway.sanitize.pipeline import RequestWork, Sanitizer, Verdict
+from gateway.sanitize.pipeline import BLOCK, RequestWork, Sanitizer, Verdict
 from gateway.sanitize.policy import Direction
 from gateway.sanitize.restoring import Placeholders, Restorer, addresses_of, asks_for_json
 from gateway.sanitize.stream_mask import StreamMask
@@ -28,7 +28,6 @@ RESTORABLE = frozenset(("chat", "responses", "messages"))
 WEB_TOOLS = "websearch"
 """The endpoint of the web tools, as `sanitize.routes` names it."""
 
-_CLEAN = Verdict()
 """Shared by all texts known to be clean: a verdict never changes once it was returned."""
 
 Masked = TypeVar("Masked")
@@ -143,19 +142,31 @@ class Masking:
         sanitizer, dialect = self._sanitizer, self._dialect
         if not sanitizer.requests:
             return
-        masks = self._work.masks
-        for unit in _in_order(dialect.request_units(body), self._placeholders):
-            if sanitizer.is_known_clean(unit, "requests"):
-                self._verdicts.append(_CLEAN)
+        units = list(_in_order(dialect.request_units(body), self._placeholders))
+        for start in range(0, len(units), BLOCK):
+            block = units[start : start + BLOCK]
+            digest = sanitizer.block_digest(block, "requests")
+            if digest is not None and sanitizer.knows_block(digest):
+                await self._work.pace()
                 continue
-            verdict, refusal = await self._clean_unit(unit, "requests")
-            self._verdicts.append(verdict)
-            if refusal is not None:
-                dialect.refuse_request(body, unit, refusal)
-            if verdict and not dialect.is_one_question:
-                dialect.note_findings(unit, _merged([verdict]))
-        if masks.found and dialect.is_one_question:
+            findings = [await self._clean_request_unit(body, unit) for unit in block]
+            if digest is not None and not any(findings):
+                sanitizer.learn_block(digest)
+        if self._work.masks.found and dialect.is_one_question:
             await self._mask_known(body)
+
+    async def _clean_request_unit(self, body: object, unit: TextUnit) -> bool:
+        """Mask one unit of a request; whether there is anything to report of it."""
+        dialect = self._dialect
+        if self._sanitizer.is_known_clean(unit, "requests"):
+            return False
+        verdict, refusal = await self._clean_unit(unit, "requests")
+        self._verdicts.append(verdict)
+        if refusal is not None:
+            dialect.refuse_request(body, unit, refusal)
+        if verdict and not dialect.is_one_question:
+            dialect.note_findings(unit, _merged([verdict]))
+        return bool(verdict) or refusal is not None
 
     async def _mask_known(self, body: object) -> None:
         """Mask the values that were found in one text of the request in all of them."""

@@ -17,8 +17,8 @@ from tests.support.paths import ROOT
 BUDGETS = {
     "access": 1685,
     "app": 1012,
-    "bench": 6573,
-    "calls": 715,
+    "bench": 6631,
+    "calls": 724,
     "child": 418,
     "cli": 2307,
     "config": 738,
@@ -31,14 +31,14 @@ BUDGETS = {
     "providers": 1898,
     "resilience": 433,
     "runtime": 1374,
-    "sanitize": 5768,
+    "sanitize": 5782,
     "schemas": 242,
-    "services": 5457,
+    "services": 5455,
     "shared_state": 1254,
-    "tests": 48190,
+    "tests": 48218,
     "top": 824,
-    "web": 3589,
-    "wire": 6489,
+    "web": 3595,
+    "wire": 6494,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {

@@ -5,7 +5,6 @@ belongs to the API key that made it and does not exist for another key. The stor
 may hold. Only `id`, `output`, and the `id` of items are read.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass
@@ -152,24 +151,22 @@ class Storing:
 
     def __init__(self, keepers: Sequence[Keeper]) -> None:
         self._keepers = list(keepers)
-        self._writes: list[asyncio.Task[None]] = []
+        self._waiting: list[Json] = []
 
     def keep(self, keeper: Keeper) -> None:
         """Give the response to one keeper more."""
         self._keepers.append(keeper)
 
     def put(self, response: Json) -> None:
-        """Begin to keep a response."""
-        self._writes.append(asyncio.create_task(self._keep(response)))
-
-    async def _keep(self, response: Json) -> None:
-        for keeper in self._keepers:
-            await keeper(response)
+        """Keep a response at the next `finish`."""
+        self._waiting.append(response)
 
     async def finish(self) -> None:
-        """Wait until everything that was put is stored."""
-        while self._writes:
-            await self._writes.pop()
+        """Give everything that was put to the keepers."""
+        while self._waiting:
+            response = self._waiting.pop(0)
+            for keeper in self._keepers:
+                await keeper(response)
 
     async def stored(self, events: EventStream) -> EventStream:
         """The events, each batch after what was put before it is stored."""

@@ -18,12 +18,12 @@ from gateway.services.hosted_tools.hosted_search import HostedRequest, HostedSea
 from gateway.services.hosted_tools.loop import LoopRequest
 from gateway.services.hosted_tools.search_options import of_chat
 from gateway.services.ocr.service import OcrService
-from gateway.web.handlers.model_routes import by_schema, require_kind, require_scope, streamed, whole
+from gateway.web.handlers.model_routes import by_schema, plain_chats, require_kind, require_scope, streamed, whole
 from gateway.web.replies import EventReply
 from gateway.web.state import CALL
 from gateway.wire.chat.dialect import ChatDialect
 from gateway.wire.chat.hosted_answer import HostedChat
-from gateway.wire.chat.request import is_legacy, plain_chat
+from gateway.wire.chat.request import is_legacy
 from gateway.wire.hosted_answer import LOGPROBS_LEFT_OUT
 from gateway.wire.json_body import is_too_deep
 from gateway.wire.url_citations import KeptLinks
@@ -34,19 +34,17 @@ _TOKEN_FIELDS = ("logprobs", "top_logprobs")
 _SEARCH = "web_search_options"
 
 
+def _is_plain(body: Any) -> bool:
+    return plain_chats().allows(body) and not is_too_deep({**body, "messages": ()})
+
+
 class ChatHandler:
     """The endpoint's `check` and `handle`. `files` reads `file` parts."""
 
     def __init__(self, completions: CompletionService, ocr: OcrService, hosted: HostedSearch, files: FileParts) -> None:
         self._completions, self._ocr, self._hosted, self._files = completions, ocr, hosted, files
         self._dialect = ChatDialect()
-        chat = schemas.load("chat")
-        messages_are_plain = schemas.Checker(plain_chat(chat)).allows
-
-        def is_plain(body: Any) -> bool:
-            return messages_are_plain(body) and not is_too_deep({**body, "messages": ()})
-
-        self.check = by_schema(chat, is_plain)
+        self.check = by_schema(schemas.load("chat"), _is_plain)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """JsonReply of a `chat.completion`, or EventReply of its chunks. Raises ModelNotFound, Forbidden, UpstreamError

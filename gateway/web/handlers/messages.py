@@ -19,7 +19,7 @@ from gateway.services.hosted_tools.loop import LoopRequest
 from gateway.services.hosted_tools.search_options import of_messages
 from gateway.services.hosted_tools.sources import Sources
 from gateway.services.hosted_tools.web_search import WebSearchTool
-from gateway.web.handlers.model_routes import by_schema, require_kind, streamed, whole
+from gateway.web.handlers.model_routes import by_schema, plain_chats, require_kind, streamed, whole
 from gateway.web.replies import JsonReply
 from gateway.web.state import CALL
 from gateway.wire.hosted_answer import events_of, events_of_whole
@@ -61,10 +61,11 @@ class MessagesHandler:
             return await self._search(call, entry, wish)
         carrier = self._completions.carrier(call.caller.key_id, stats)
         chat = to_chat(body, MAX_IMAGES, carrier=carrier)
-        stream = MessageStream(body, token_estimate(chat), carrier)
+        stream, is_plain = MessageStream(body, token_estimate(chat), carrier), plain_chats().allows(chat)
         if body.get("stream"):
-            return _streamed(call, entry, stream, stream.run(events_of(self._completions.stream(chat, stats))))
-        return whole(call, stream.made_of(events_of_whole(await self._completions.complete(chat, stats))))
+            events = events_of(self._completions.stream(chat, stats, is_plain))
+            return _streamed(call, entry, stream, stream.run(events))
+        return whole(call, stream.made_of(events_of_whole(await self._completions.complete(chat, stats, is_plain))))
 
     async def _search(self, call: Call, entry: ModelEntry, wish: WebWish) -> web.StreamResponse:
         """The reply to a request with hosted web tools. As `create`, and Forbidden."""

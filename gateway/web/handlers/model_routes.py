@@ -1,5 +1,6 @@
 """What the routes of models share: the check of a body, the model that may answer it, and the reply with its timing."""
 
+import functools
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,10 +11,11 @@ from gateway.calls.answers import Endings
 from gateway.calls.call import Call
 from gateway.domain import Caller, Event, EventStream, Json, RequestStats
 from gateway.errors import Forbidden, GatewayError, InvalidRequest
-from gateway.schemas import Checker
+from gateway.schemas import Checker, load
 from gateway.services.completion.attempts import ModelEntry
 from gateway.web.endpoints import Check
 from gateway.web.replies import EventReply, JsonReply
+from gateway.wire.chat.request import plain_chat
 from gateway.wire.json_body import BadJson, JsonBody
 
 _ROUTE_OF_KIND = {
@@ -47,6 +49,12 @@ def by_schema(schema: Json, is_plain: Callable[[Any], bool] | None = None) -> Ch
         return value
 
     return check
+
+
+@functools.cache
+def plain_chats() -> Checker:
+    """Allows chat bodies whose messages go to any upstream as they are (`wire.chat.request.plain_chat`)."""
+    return Checker(plain_chat(load("chat")))
 
 
 def require_kind(entry: ModelEntry, *kinds: str) -> ModelEntry:

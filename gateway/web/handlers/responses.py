@@ -32,7 +32,7 @@ from gateway.services.responses.listing import page_of
 from gateway.services.responses.masking_maps import MaskingMaps
 from gateway.services.responses.store import Keeper, ResponseStore, Storing
 from gateway.web.handlers.background import BackgroundResponses
-from gateway.web.handlers.model_routes import by_schema, require_kind, streamed, whole
+from gateway.web.handlers.model_routes import by_schema, plain_chats, require_kind, streamed, whole
 from gateway.web.replies import EventReply, JsonReply
 from gateway.web.state import CALL
 from gateway.wire.hosted_answer import events_of
@@ -243,7 +243,7 @@ class ResponsesHandler:
             turn.call.stats.warnings += turn.chat.warnings
             names = turn.chat.names
             if turn.stream is None:
-                turn.stream = ResponseStream(body, put)
+                turn.stream = ResponseStream(body, put, names)
         turn.stream.names, turn.stream.carrier = names, carrier
 
     def _counting(self, model: str, chat: Json) -> Keeper:
@@ -273,7 +273,8 @@ class ResponsesHandler:
         elif turn.hosted is not None:
             events = stream.run(turn.hosted.events)
         elif turn.chat is not None:
-            events = stream.run(events_of(self._completions.stream(turn.chat.body, stats)))
+            chat = turn.chat.body
+            events = stream.run(events_of(self._completions.stream(chat, stats, plain_chats().allows(chat))))
         else:
             assert isinstance(stream, NativeStream)
             events = self._native.stream(body, turn.continued.earlier, stats, stream)
@@ -290,7 +291,8 @@ class ResponsesHandler:
             response = await turn.out.whole(turn.hosted.events)
             finish = KeptLinks(text_holders(response["output"])).placed
         elif turn.chat is not None:
-            answer = await self._completions.complete(turn.chat.body, stats)
+            chat = turn.chat.body
+            answer = await self._completions.complete(chat, stats, plain_chats().allows(chat))
             response = turn.out.from_chat(answer)
         else:
             response = await self._native.complete(body, turn.continued.earlier, stats)

@@ -104,9 +104,12 @@ class ChunkPattern(Generic[ChoiceT]):
 
     def joined(self, batch: list[bytes]) -> bytes | None:
         """The frames of chunks that differ from the learnt one in their texts alone, in one piece; None for others."""
-        whole = b"\n".join(batch)
+        whole = batch[0] if len(batch) == 1 else b"\n".join(batch)
         if len(whole) > self.fixed_bytes and whole.startswith(self.before) and whole.endswith(self.after):
-            texts = whole[self.text_from : self.text_to].split(self.after + b"\n" + self.before)
+            text = whole[self.text_from : self.text_to]
+            if len(batch) == 1 and _is_printable(text):
+                return b"%b%b%b" % (self.our_before, text, self.our_after)
+            texts = text.split(self.after + b"\n" + self.before)
             if len(texts) == len(batch) and _is_printable(b" ".join(texts)):
                 between = self.our_after + self.our_before
                 return b"%b%b%b" % (self.our_before, between.join(texts), self.our_after)

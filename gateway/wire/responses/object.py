@@ -19,7 +19,7 @@ _REASONS = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 def new_id(prefix: str) -> str:
     """`prefix` (`resp`, `msg`, `rs`, `fc`, `call`), an underscore and 48 random hex digits."""
-    return f"{prefix}_{secrets.token_hex(24)}"
+    return f"{prefix}_{secrets.token_bytes(24).hex()}"
 
 
 def new_response(body: Json) -> Json:

@@ -63,6 +63,8 @@ def offered_tools(declared: Iterable[tuple[Json, str]], hosted: Collection[str] 
     found: dict[ToolRef, Json] = {}
     waiting: dict[ToolRef, Json] = {}
     tools = list(declared)
+    if not tools:
+        return offered
     is_deferred = _are_deferred(tools, hosted)
     for tool, where in tools:
         kind = tool["type"]

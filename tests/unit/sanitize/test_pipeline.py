@@ -8,7 +8,9 @@ from typing import Any
 import orjson
 import pytest
 
+from gateway.calls.masking import Masking
 from gateway.config.settings import Sanitize, SanitizeActions, SanitizePattern
+from gateway.domain import RequestStats
 from gateway.errors import SanitizerFailed
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.pipeline import RequestWork, Sanitizer, Verdict
@@ -16,6 +18,7 @@ from gateway.sanitize.policy import Direction
 from gateway.sanitize.report import explain
 from gateway.sanitize.scanner import Scanner
 from gateway.texts import TextSlot, TextUnit
+from gateway.wire.chat.dialect import ChatDialect
 from gateway.wire.dialect import withhold
 from gateway.wire.text_walk import answer_steps, request_steps
 from tests.support.loop_turns import turns_of_others
@@ -257,6 +260,38 @@ async def test_a_message_that_is_no_json_is_walked_each_time() -> None:
     for _ in range(2):
         await sanitizer.clean(message_unit({"role": "user", "content": "half a pair \ud83d"}, walks), "requests")
     assert len(walks) == 2
+
+
+async def test_a_conversation_that_grows_is_known_by_blocks_from_its_front(monkeypatch: pytest.MonkeyPatch) -> None:
+    sanitizer, cleaned = Sanitizer(Sanitize(routes=("chat",))), list[TextUnit]()
+    clean_unit = Sanitizer.clean
+
+    async def counted(self: Sanitizer, unit: TextUnit, *more: Any) -> Verdict:
+        cleaned.append(unit)
+        return await clean_unit(self, unit, *more)
+
+    monkeypatch.setattr(Sanitizer, "clean", counted)
+    said = [{"role": "user", "content": f"question {number}"} for number in range(10)]
+    turns = [each for message in said for each in (message, CALL)]
+
+    async def masked(messages: list[Any]) -> tuple[int, list[Any]]:
+        """How many messages were looked at, and what became of them."""
+        cleaned.clear()
+        body = orjson.loads(orjson.dumps({"messages": messages}))
+        await Masking(sanitizer, ChatDialect(), RequestStats(), RequestWork()).clean_request(body)
+        return len(cleaned), body["messages"]
+
+    assert await masked(turns) == (20, turns)
+    assert await masked([*turns, said[0]]) == (5, [*turns, said[0]]), "two blocks are known"
+    changed = [*turns[:3], {"role": "user", "content": f"my card is {CARD}"}, *turns[4:]]
+    for _ in range(2):
+        count, found = await masked(changed)
+        assert (count, found[3]["content"]) == (12, "my card is [REDACTED:CREDIT_CARD]"), (
+            "a block with a finding is not"
+        )
+    count, found = await masked([*turns, {"role": "user", "content": CARD}, {"role": "user", "content": CARD}])
+    assert count == 6 and [each["content"] for each in found[-2:]] == ["[REDACTED:CREDIT_CARD]"] * 2
+    assert (await masked([turns[1], turns[0], *turns[2:]]))[0] == 12, "another order is another block"
 
 
 @pytest.mark.slow
