@@ -35,7 +35,7 @@ BUDGETS = {
     "schemas": 240,
     "services": 5423,
     "shared_state": 1254,
-    "tests": 47606,
+    "tests": 47632,
     "top": 793,
     "web": 3557,
     "wire": 6429,
