@@ -35,6 +35,8 @@ GUESSED_SPACE, GUESSED_SHARE = 0.1, 0.5
 as a share of the line's own spaces."""
 _FIRST_LEFTWARD, _ALEFS, _LAM = "\u0590", ("ا", "أ", "إ", "آ"), "ل"
 """Where scripts begin that run from right to left; letters whose ligature is drawn as one."""
+PHRASE_GAP = 1.15
+"""The widest gap between words of a phrase that runs against the layout, in usual gaps of its line."""
 MIN_SPACES, EQUAL_SPACES, MAX_SPACE = 2, 1.1, 1.6
 """A line whose so many spaces differ by no greater factor is justified; its spaces may be so many heights wide."""
 BLACK = 1000
@@ -128,8 +130,10 @@ def _arranged(letters: list[_Letter], fields: list[Word], size: Rect, links: lis
     main = max(directions, key=lambda angle: len(directions[angle]))
     found = PdfPage(links=links)
     for angle, members in directions.items():
-        place = _place_in(members, angle, size)
-        lines = _lines([each._replace(rect=place(each.rect)) for each in members])
+        leftward = sum(_is_leftward(each.character) for each in members)
+        is_mirrored = leftward > 0 and 2 * leftward > sum(each.character.isalpha() for each in members)
+        place = _place_in(angle, size, is_mirrored=is_mirrored)
+        lines = _lines([each._replace(rect=place(each.rect)) for each in members], is_mirrored=is_mirrored)
         if angle == main:
             found.grids = _grids([place(rule) for rule in rules]) if main % (math.pi / 2) < _SKEW else []
             values = [Word(each.text, place(each.rect)) for each in fields]
@@ -139,10 +143,9 @@ def _arranged(letters: list[_Letter], fields: list[Word], size: Rect, links: lis
     return found
 
 
-def _place_in(letters: list[_Letter], angle: float, size: Rect) -> Callable[[Rect], Rect]:
+def _place_in(angle: float, size: Rect, *, is_mirrored: bool) -> Callable[[Rect], Rect]:
     """Where a box of the page is in the layout of letters of one angle: turned upright and, where most letters are of a
     script that runs from right to left, as in a mirror, so that left comes first there too."""
-    is_mirrored = 2 * sum(_is_leftward(each.character) for each in letters) > len(letters)
 
     def place(rect: Rect) -> Rect:
         x1, y1, x2, y2 = _turned(rect, angle, size)
@@ -241,15 +244,14 @@ def _plain(text: str) -> str:
     return unicodedata.normalize("NFKC", text) if is_form else text
 
 
-def _lines(letters: list[_Letter]) -> list[Line]:
-    lines: list[Line] = []
-    row: list[_Letter] = []
+def _lines(letters: list[_Letter], *, is_mirrored: bool) -> list[Line]:
+    rows: list[list[_Letter]] = []
     for letter in letters:
-        if row and not _is_on_line(row[-1].rect, letter.rect):
-            lines += map(_line_of, _pieces(row))
-            row = []
-        row.append(letter)
-    return _with_wide_spaces([*lines, *map(_line_of, _pieces(row))])
+        if rows and _is_on_line(rows[-1][-1].rect, letter.rect):
+            rows[-1].append(letter)
+        else:
+            rows.append([letter])
+    return _with_wide_spaces([_line_of(piece, is_mirrored=is_mirrored) for row in rows for piece in _pieces(row)])
 
 
 def _is_on_line(before: Rect, rect: Rect) -> bool:
@@ -292,7 +294,7 @@ def _gap(rect: Rect, other: Rect) -> float:
     return max(other.x1 - rect.x2, rect.x1 - other.x2)
 
 
-def _line_of(run: list[_Letter]) -> Line:
+def _line_of(run: list[_Letter], *, is_mirrored: bool) -> Line:
     words: list[tuple[str, Rect, int]] = []
     for letter in _with_certain_spaces(run):
         if letter.begins_word or not words or words[-1][2] != letter.link:
@@ -301,6 +303,8 @@ def _line_of(run: list[_Letter]) -> Line:
         else:
             text, rect, link = words[-1]
             words[-1] = (text + letter.character, rect.union(letter.rect), link)
+    if any(_is_leftward(letter.character) for letter in run):
+        words = _in_reading_order(words, is_mirrored)
     marked = tuple(Word(_linked(text.lstrip("\0"), link), rect) for text, rect, link in words)
     text = "".join(
         ("" if at == 0 or plain.startswith("\0") else " ") + word.text
@@ -310,6 +314,35 @@ def _line_of(run: list[_Letter]) -> Line:
     weights = [letter.weight for letter in run if letter.weight]
     size, weight = sizes[len(sizes) // 2], min(weights, default=0) / BLACK
     return Line(hull([word.rect for word in marked]), text=text, words=marked, size=size, weight=weight)
+
+
+def _in_reading_order(words: list[tuple[str, Rect, int]], is_mirrored: bool) -> list[tuple[str, Rect, int]]:
+    """The words of a line in two directions, as they stand in the layout. Those that run against it are one word, in
+    their own order, such as `PDF reader` in a line of Hebrew. Numbers belong to them where they stand between them."""
+
+    def is_against(text: str) -> bool | None:
+        """None for a number or a sign."""
+        letter = next((each for each in text if each.isalpha()), None)
+        return None if letter is None else _is_leftward(letter) != is_mirrored
+
+    words = sorted(words, key=lambda word: word[1].x1)
+    widest = PHRASE_GAP * median([right[1].x1 - left[1].x2 for left, right in pairwise(words)] or [0.0])
+    ordered: list[tuple[str, Rect, int]] = []
+    between: list[tuple[str, Rect, int]] = []
+    for word in words:
+        last = (between or ordered or [word])[-1]
+        goes_on = bool(ordered) and is_against(ordered[-1][0]) and ordered[-1][2] == word[2]
+        goes_on = goes_on and word[1].x1 - last[1].x2 <= widest
+        if goes_on and is_against(word[0]) is None:
+            between.append(word)
+        elif goes_on and is_against(word[0]):
+            run = [word, *reversed(between), ordered.pop()]
+            ordered.append((" ".join(text for text, _, _ in run), hull([rect for _, rect, _ in run]), word[2]))
+            between = []
+        else:
+            ordered += [*between, word]
+            between = []
+    return ordered + between
 
 
 def _linked(text: str, link: int) -> str:
