@@ -48,6 +48,9 @@ MAX_ALIGNED, SAME_ROW, ROW_SHARE, MIN_REACH_PX = 0.55, 0.2, 0.15, 1.5
 # aside: contents, notes. Boxes of lines vary by some hundredths; side bars of contents are set a tenth smaller and
 # have larger headings. at 1 for the second, every side bar of a dashboard is one.
 MAX_ASIDE_SHARE, ASIDE_SIZE = 0.35, 0.95
+# It is so much narrower than the lines beside it, or the widest column: columns of a spread, cards of one width, and
+# addresses in a row are none, though the boxes of one's lines be lower.
+ASIDE_WIDTH = 0.6
 # A column of so many lines is running text when FILLED_SHARE of them are at least FILLED times as wide as nearly the
 # widest, and so many heights.
 MIN_FILLED_LINES, FILLED_SHARE, FILLED, MIN_FILLED_HEIGHTS = 8, 0.8, 0.6, 9
@@ -56,6 +59,8 @@ JUSTIFIED_GAP = 2.5
 # Columns of a few lines: greatest gap between their lines, least gap between their boxes (which have margins), and how
 # far a first line may be indented, in line heights.
 PROSE_LEADING, MIN_GUTTER_HEIGHTS, INDENT = 0.9, -0.1, 2
+# A title across the foot of several columns is so many times as wide as their lines.
+FOOT_WIDTH = 1.2
 # Two short blocks side by side are this far apart, in line heights and as a share of the width; the lines of one begin
 # within so many heights of each other.
 APART_HEIGHTS, APART_SHARE, SAME_LEFT = 8, 0.22, 0.4
@@ -101,9 +106,13 @@ def is_aside(rects: Sequence[Rect], others: Sequence[Rect], extent: Rect | None 
     if min(len(rects), len(others)) < MIN_COLUMN_LINES:
         return False
     widths = sorted(rect.width for rect in others)
-    if widths[len(widths) * 3 // 4] < MIN_FILLED_HEIGHTS * median(rect.height for rect in others):
-        return False  # no running text
-    column, rest = extent or hull(list(rects)), hull(list(others))
+    usual_width, own = widths[len(widths) * 3 // 4], hull(list(rects))
+    if (
+        usual_width < MIN_FILLED_HEIGHTS * median(rect.height for rect in others)
+        or own.width > ASIDE_WIDTH * usual_width
+    ):
+        return False  # no running text, or columns of it that are as wide
+    column, rest = extent or own, hull(list(others))
     height, usual = (median(rect.height for rect in part) for part in (rects, others))
     return column.width <= MAX_ASIDE_SHARE * column.union(rest).width and height < ASIDE_SIZE * usual
 
@@ -275,7 +284,7 @@ def _groups(rects: Sequence[Rect], members: list[int], depth: int) -> list[list[
             sides = [rects[i] for i in left], [rects[i] for i in right]
             if is_aside(*sides) or hull(sides[1]).y2 <= hull(sides[0]).y1:
                 columns.reverse()
-        heads = _heads_below(rects, columns) if wide is not None else []
+        heads = _heads_below(rects, columns, is_alone=wide is None)
         for column in columns:
             groups.extend(_groups(rects, [i for i in column if i not in heads], depth + 1))
         if heads:
@@ -285,16 +294,17 @@ def _groups(rects: Sequence[Rect], members: list[int], depth: int) -> list[list[
     return _joined_crossings(groups, set(crossing))
 
 
-def _heads_below(rects: Sequence[Rect], columns: list[list[int]]) -> list[int]:
-    """The heading below two columns that stands in one of them, over a line that crosses both: a last line that is
-    below the other column and set apart from its own."""
+def _heads_below(rects: Sequence[Rect], columns: list[list[int]], *, is_alone: bool) -> list[int]:
+    """The heading below two columns that stands in one of them: a last line that is below the other column and set
+    apart from its own. It is over a line that crosses both, or alone and much wider than the lines of its column."""
     if len(columns) < 2:
         return []
     for column, other in (columns, columns[::-1]):
         ordered = sorted(column, key=lambda i: rects[i].y1)
         last, end = rects[ordered[-1]], hull([rects[i] for i in other]).y2
         above = hull([rects[i] for i in ordered[:-1]]).y2 if len(ordered) > 1 else last.y2
-        if last.y1 >= end and last.y1 - above > PROSE_LEADING * last.height:
+        widest = max((rects[i].width for i in ordered[:-1]), default=last.width) if is_alone else 0.0
+        if last.y1 >= end and last.y1 - above > PROSE_LEADING * last.height and last.width > FOOT_WIDTH * widest:
             return ordered[-1:]
     return []
 
@@ -392,9 +402,8 @@ SLACK = 0.02
 # So many pieces outside panels, and so many for each panel, make columns of text with boxes in them; with fewer, the
 # panels make the columns.
 MIN_LOOSE, LOOSE_A_PANEL = 8, 3
-# An aside is at the left or right, and so much narrower than the widest column at least, which takes MAIN_WIDTH of
-# the width: cards of one width, and addresses in a row, are none, though the boxes of one's lines be lower.
-ASIDE_WIDTH, MAIN_WIDTH = 0.6, 0.5
+# An aside of panels is at the left or right, and the widest column takes so much of the width.
+MAIN_WIDTH = 0.5
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from gateway.ocr.image.table_marks import MARK_BELOW, MARK_WINDOW
 MIN_TICK, MAX_TICK, SQUARE = 0.4, 1.1, 0.12
 # Share of its box that an outline encloses: a square nearly all, a circle pi / 4.
 FILLED_SQUARE, FILLED_CIRCLE, CIRCLE_OFF = 0.88, 0.785, 0.05
-TICK_GAP = 0.12  # least room around it, in line heights
+TICK_GAP = 0.2  # least room around it, in line heights: a space; the letters of a word are closer
 TICK_REACH = 1.6  # greatest distance from its label, in line heights
 TICKED_INK = 0.12  # share of ink inside from which a box is ticked
 MIN_TICKS = 2  # of one size: a lone ring may be a letter

@@ -59,6 +59,15 @@ def test_a_table_of_a_script_from_right_to_left_begins_with_its_right_column() -
     assert read == ["וזח\tדה\tאב\nגד\t10\t4\nהו\t20\t7\nוז\t30\t8"]
 
 
+def test_words_from_right_to_left_in_a_cell_of_another_table_stay_in_order() -> None:
+    rows = [("Wort", "Zahl", "cb fe"), ("Quai", "PDF 4", "cb"), ("Tau", "10 m", "fe cb"), ("Holz", "20 m", "fe")]
+    content = "".join(
+        _at(x, 700 - 16 * y, cell) for y, row in enumerate(rows) for x, cell in zip((100, 220, 340), row, strict=True)
+    )
+    read = _read(content, dict(zip("bcef", "אבדה", strict=True)))
+    assert read == ["Wort\tZahl\tדה אב\nQuai\tPDF 4\tאב\nTau\t10 m\tאב דה\nHolz\t20 m\tדה"]
+
+
 def test_the_letters_of_an_arabic_ligature_stay_in_their_order() -> None:
     assert _read(_at(300, 700, "dcb"), {"b": "س", "c": "لا", "d": "م"}) == ["سلام"]
 

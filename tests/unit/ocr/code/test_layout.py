@@ -52,6 +52,20 @@ def test_columns_of_running_text_are_columns_however_many_stand_side_by_side(cou
     assert order(rects) == list(range(11 * count))
 
 
+def test_of_a_spread_the_left_page_is_read_first_whatever_the_heights_of_its_boxes() -> None:
+    columns = ((0, 20), (200, 8), (500, 12), (700, 18))  # x and lines: two pages of two columns
+    height = {0: 18, 200: 20, 500: 20, 700: 20}
+    rects = [Rect(x, 26 * i, x + 180 - i % 3, 26 * i + height[x]) for x, count in columns for i in range(count)]
+    rects.append(Rect(250, 600, 650, 640))  # a title across the foot
+    assert order(rects) == list(range(len(rects)))
+
+
+def test_contents_beside_a_wide_text_are_read_after_it() -> None:
+    contents = [Rect(0, 37 * i, 120 - 5 * (i % 4), 37 * i + 16) for i in range(8)]
+    text = [Rect(160, 30 * i, 700 - 20 * (i % 2), 30 * i + 20) for i in range(12)]
+    assert order([*contents, *text]) == [*range(8, 20), *range(8)]
+
+
 def test_a_column_of_prices_is_no_column_of_text() -> None:
     rects = [r for i in range(8) for r in (Rect(0, 30 * i, 400, 20 + 30 * i), Rect(700, 30 * i, 760, 20 + 30 * i))]
     assert order(rects) == list(range(16))
