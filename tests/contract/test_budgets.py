@@ -33,7 +33,7 @@ BUDGETS = {
     "runtime": 1374,
     "sanitize": 5782,
     "schemas": 242,
-    "services": 5455,
+    "services": 5459,
     "shared_state": 1254,
     "tests": 48261,
     "top": 824,

@@ -5,6 +5,7 @@ belongs to the API key that made it and does not exist for another key. The stor
 may hold. Only `id`, `output`, and the `id` of items are read.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass
@@ -162,7 +163,11 @@ class Storing:
         self._waiting.append(response)
 
     async def finish(self) -> None:
-        """Give everything that was put to the keepers."""
+        """Give everything that was put to the keepers: to all of them, also when the client leaves meanwhile."""
+        if self._waiting and self._keepers:
+            await asyncio.shield(self._keep())
+
+    async def _keep(self) -> None:
         while self._waiting:
             response = self._waiting.pop(0)
             for keeper in self._keepers:
