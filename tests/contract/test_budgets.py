@@ -33,12 +33,12 @@ BUDGETS = {
     "runtime": 1374,
     "sanitize": 5782,
     "schemas": 242,
-    "services": 5459,
+    "services": 5460,
     "shared_state": 1254,
     "tests": 48261,
     "top": 824,
-    "web": 3595,
-    "wire": 6494,
+    "web": 3594,
+    "wire": 6503,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {

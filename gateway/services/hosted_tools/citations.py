@@ -67,6 +67,7 @@ class CitationFinder:
 
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
+        self._is_plain = not sources
         self._held = ""
         self._before = ""  # the last characters that were let go
         self._code = 0  # how many backticks or tildes opened the code that the text is in
@@ -76,7 +77,7 @@ class CitationFinder:
 
     def push(self, text: str) -> list[TextPiece]:
         """The pieces that are decided once `text` has come."""
-        if not self._sources:
+        if self._is_plain:
             return [TextPiece(text)]
         self._held += text
         return self._decided()

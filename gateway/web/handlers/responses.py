@@ -269,16 +269,15 @@ class ResponsesHandler:
     def _answered(self, turn: _Turn) -> EventStream:
         body, stats, stream = turn.body, turn.call.stats, turn.out
         if turn.makes_items_alone:
-            events = stream.run_items(lambda: self._items(turn))
-        elif turn.hosted is not None:
-            events = stream.run(turn.hosted.events)
-        elif turn.chat is not None:
+            return stream.run_items(lambda: self._items(turn), turn.storing.finish)
+        if turn.hosted is not None:
+            return stream.run(turn.hosted.events, turn.storing.finish)
+        if turn.chat is not None:
             chat = turn.chat.body
-            events = stream.run(events_of(self._completions.stream(chat, stats, plain_chats().allows(chat))))
-        else:
-            assert isinstance(stream, NativeStream)
-            events = self._native.stream(body, turn.continued.earlier, stats, stream)
-        return turn.storing.stored(events)
+            events = events_of(self._completions.stream(chat, stats, plain_chats().allows(chat)))
+            return stream.run(events, turn.storing.finish)
+        assert isinstance(stream, NativeStream)
+        return turn.storing.stored(self._native.stream(body, turn.continued.earlier, stats, stream))
 
     async def _whole(self, turn: _Turn) -> web.StreamResponse:
         body, stats = turn.body, turn.call.stats

@@ -62,6 +62,7 @@ _NO_ANSWER = ("reasoning", "compaction")
 """Items after which a message must follow, if it is an empty one."""
 
 
+BeforeEnd = Callable[[], Awaitable[None]]
 _PLAIN: Mapping[str, HostedItems] = MappingProxyType({})
 _UNSENT = Event.from_data({})
 """Replaces every event of an answer that is not streamed: only its response object is used."""
@@ -120,12 +121,16 @@ class ResponseStream:
         self._final, self._chars = _FinalText(), 0  # of the open message: what has left, and what came
         self._positions: dict[int, Json] = {}  # of annotations in the unmasked text, by id(annotation)
 
-    async def run(self, events: HostedEvents) -> EventStream:
-        """The events of the whole stream. Raises what `events` raises."""
+    async def run(self, events: HostedEvents, before_end: BeforeEnd | None = None) -> EventStream:
+        """The events of the whole stream. `before_end`: awaited when `on_end` has got the response, before the events
+        of its end. Raises what `events` and it raise."""
         async with aclosing(events):
             async for batch in events:
                 yield [made for each in batch for made in self._events_for(each)]
-        yield list(self._ending())
+        ending = list(self._ending())
+        if before_end is not None:
+            await before_end()
+        yield ending
 
     async def whole(self, events: HostedEvents) -> Json:
         """The response object of the same answer, not streamed. Raises what `events` raises."""
@@ -166,11 +171,17 @@ class ResponseStream:
         """Put items before the answer: they are complete. `usage`: chat's usage of making them, which is added."""
         self._before, self._usage_before = items, usage
 
-    async def run_items(self, make: Callable[[], Awaitable[tuple[list[Json], Json]]]) -> EventStream:
-        """The events of a response of these items alone; `make` gives them, with chat's usage. Raises as it does."""
+    async def run_items(
+        self, make: Callable[[], Awaitable[tuple[list[Json], Json]]], before_end: BeforeEnd | None = None
+    ) -> EventStream:
+        """The events of a response of these items alone; `make` gives them, with chat's usage. `before_end` as for
+        `run`. Raises as both do."""
         self.begin_with(*await make())
         yield self.opening()
-        yield list(self._finished("stop"))
+        ending = list(self._finished("stop"))
+        if before_end is not None:
+            await before_end()
+        yield ending
 
     async def whole_items(self, make: Callable[[], Awaitable[tuple[list[Json], Json]]]) -> Json:
         """The response object of the same, not streamed."""
