@@ -226,12 +226,12 @@ def _others(elements: list[Any], alive: set[Any], pictured: set[Any]) -> Iterato
 
 
 def _is_part(element: Any, alive: set[Any]) -> bool:
-    """True for an element without words that belongs to its box: a cell, without which the others of its row move, or
+    """True for an element without words that belongs to its box: a cell or row, without which the others move, or
     signs beside content, such as an item "\u263e", a line of code or a term "//"."""
     text = raw_text(element)
     if WORD.search(text):
         return False
-    if element.tag in _CELLS:
+    if element.tag in _CELLS or element.tag == "tr":
         return True
     if not text.strip() or next(element.iter("a"), None) is not None:
         return False
