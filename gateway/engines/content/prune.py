@@ -14,9 +14,10 @@ from gateway.engines.content.blocks import WORD, TextBlock
 from gateway.engines.content.models import BlockFeatures, BlockModel, Column, PageTypes, signals
 from gateway.engines.content.parts import in_comments, is_manual_link, own_text, parts_of
 from gateway.engines.content.selection import PageEvidence, select_blocks
-from gateway.engines.html.cleaning import drop_code, link_notes, open_frames, write_formulas
+from gateway.engines.html.cleaning import drop_code, open_frames, write_formulas
 from gateway.engines.html.head import PICTURES, Head, declares_product
 from gateway.engines.html.hidden import drop_hidden, styles_of
+from gateway.engines.html.notes import link_notes
 from gateway.engines.html.shapes import set_shapes
 from gateway.engines.html.tree import (
     BLOCKS,
