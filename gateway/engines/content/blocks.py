@@ -202,10 +202,10 @@ class _Collector:
 
 
 _NO_RUNS = frozenset(
-    {*PREFORMATTED, "h1", "h2", "h3", "h4", "h5", "h6", "dt", "caption", "summary", "legend", "table", "thead", "tbody",
+    {"h1", "h2", "h3", "h4", "h5", "h6", "dt", "caption", "summary", "legend", "table", "thead", "tbody",
      "tfoot", "tr", "colgroup"}
 )  # fmt: skip
-"""Elements whose text stays as it is: of lines, of one line, and parts of tables, which hold none."""
+"""Elements whose text stays as it is: those of one line, and parts of tables, which hold none."""
 
 
 def set_paragraphs(root: Any) -> set[Any]:
@@ -221,7 +221,12 @@ def set_paragraphs(root: Any) -> set[Any]:
             if box is root:
                 break
             box = box.getparent()
-    return {made for box in holders if box.tag not in _NO_RUNS for made in _paragraphs(box, holders)}
+    lines: set[Any] = set()
+    for code in root.iter(*PREFORMATTED):
+        if code not in lines:
+            lines.update(code.iter())
+    boxes = [box for box in holders if box.tag not in _NO_RUNS and box not in lines]
+    return {made for box in boxes for made in _paragraphs(box, holders)}
 
 
 def _paragraphs(box: Any, holders: Container[Any]) -> Iterator[Any]:

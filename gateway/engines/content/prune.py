@@ -14,9 +14,10 @@ from gateway.engines.content.blocks import WORD, TextBlock
 from gateway.engines.content.models import BlockFeatures, BlockModel, Column, PageTypes, signals
 from gateway.engines.content.parts import in_comments, is_manual_link, own_text, parts_of
 from gateway.engines.content.selection import PageEvidence, select_blocks
-from gateway.engines.html.cleaning import drop_code, link_notes, open_frames, write_formulas
+from gateway.engines.html.cleaning import drop_code, open_frames, write_formulas
 from gateway.engines.html.head import PICTURES, Head, declares_product
 from gateway.engines.html.hidden import drop_hidden, styles_of
+from gateway.engines.html.notes import link_notes
 from gateway.engines.html.shapes import set_shapes
 from gateway.engines.html.tree import (
     BLOCKS,
@@ -226,12 +227,12 @@ def _others(elements: list[Any], alive: set[Any], pictured: set[Any]) -> Iterato
 
 
 def _is_part(element: Any, alive: set[Any]) -> bool:
-    """True for an element without words that belongs to its box: a cell, without which the others of its row move, or
+    """True for an element without words that belongs to its box: a cell or row, without which the others move, or
     signs beside content, such as an item "\u263e", a line of code or a term "//"."""
     text = raw_text(element)
     if WORD.search(text):
         return False
-    if element.tag in _CELLS:
+    if element.tag in _CELLS or element.tag == "tr":
         return True
     if not text.strip() or next(element.iter("a"), None) is not None:
         return False

@@ -11,11 +11,10 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import unquote
 
 from gateway.engines.html.head import PICTURES, picture_source
 from gateway.engines.html.hidden import drop_hidden
-from gateway.engines.html.tree import BLOCKS, parse, remove_all, text_of, text_size, values_of
+from gateway.engines.html.tree import parse, remove_all, text_of, text_size, values_of
 
 _PARAGRAPHS = frozenset(
     {"p", "div", "section", "article", "li", "dt", "dd", "td", "th", "blockquote", "center", "pre", "figcaption",
@@ -35,15 +34,9 @@ _MARKS = frozenset(
 )
 _QUESTIONS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "dt", "summary", "legend"})
 _OPENING = ("aria-controls", "data-bs-target", "data-target")
-_NOTE_MARK = re.compile(r"[\[(]?(\d{1,3}|[a-z]{1,2}|[*\u2020\u2021\u00a7]{1,3})[\])]?")
-_WORD_SIGN = re.compile(r"\w")
-_NO_NOTES = frozenset(
-    {"body", "main", "article", "section", "table", "tr", "ol", "ul", "h1", "h2", "h3", "h4", "h5", "h6"}
-)
-_NOTE_CHARS, _NOTE_LINKS = 3_000, 50  # longest note, and links in it that are looked at
 _MENUS = frozenset({"nav", "header", "footer", "menu"})
 _BUTTON_LEVELS = 4  # elements between a button and its heading, or its panel's neighbour
-_SENTENCE__WORD_SIGN = 5
+_SENTENCE_WORDS = 5
 _TASK_BOXES = 3  # elements around a check box among which the item of its task is
 _FALLBACK_CHARS, _FALLBACK_SHARE = 400, 0.5
 """A `noscript` with more characters than both (in all, and of the page's) is the page's content for browsers without
@@ -105,7 +98,7 @@ def _opens_text(button: Any) -> bool:
         if panel is not None:
             text = text_of(panel)
             linked = sum(text_size(link) for link in panel.iter("a"))
-            return len(text.split()) >= _SENTENCE__WORD_SIGN and 2 * linked < len(text)
+            return len(text.split()) >= _SENTENCE_WORDS and 2 * linked < len(text)
         box = box.getparent()
         if box is None or len(box) > 1:
             return False
@@ -229,72 +222,6 @@ _MOST_FRAMES = 20  # frames opened in one page
 _MOST_CHARS = 200_000  # markup of all these documents
 _APART = ("script", "style", "link", "meta", "title", "noscript", "template", "iframe")
 """What must not reach the page that a document is put into: its rules, and frames inside frames."""
-
-
-def link_notes(root: Any) -> list[tuple[Any, Any]]:
-    """Marks footnotes: a link such as `[1]` and the text that it leads to, which links back, become `note` elements
-    with one name. Returns the box of each note with the mark of it in the text."""
-    links = [each for each in root.iter("a") if len(each.get("href") or "") > 1 and each.get("href")[0] == "#"]
-    wanted = {unquote(link.get("href")[1:]) for link in links}
-    places: dict[str, Any] = {}
-    order: dict[Any, int] = {}
-    for at, element in enumerate(root.iter() if links else ()):
-        order[element] = at
-        for name in (element.get("id"), element.get("name")) if isinstance(element.tag, str) else ():
-            if name in wanted:
-                places.setdefault(name, element)
-    found: dict[Any, tuple[Any, str]] = {}
-    names: set[str] = set()
-    for link in links:
-        mark = _NOTE_MARK.fullmatch(text_of(link))
-        box = _block_of(places.get(unquote(link.get("href")[1:]))) if mark is not None else None
-        if mark is None or box is None or box in found or order[box] < order[link] or not _is_note(box, link, places):
-            continue
-        name = mark[1] if mark[1] not in names and mark[1].isalnum() else str(len(found) + 1)
-        names.add(name)
-        found[box] = link, name
-    for box, (link, name) in found.items():
-        _write_note(box, link, name)
-    for notes in {box.getparent() for box in found}:
-        if notes.tag in ("ol", "ul") and all(item.tag != "li" for item in notes):
-            notes.tag = "div"
-    return [(box, link) for box, (link, _) in found.items()]
-
-
-def _block_of(element: Any) -> Any:
-    while element is not None and element.tag not in BLOCKS:
-        element = element.getparent()
-    return element
-
-
-def _is_note(box: Any, link: Any, places: dict[str, Any]) -> bool:
-    """Whether a box is a short text that leads back to the block in which the link stands."""
-    if box.tag in _NO_NOTES or text_size(box) > _NOTE_CHARS or box is _block_of(link):
-        return False
-    block = _block_of(link)
-    links = [each.get("href") or "" for each in itertools.islice(box.iter("a"), _NOTE_LINKS)]
-    backs = [places.get(unquote(href[1:])) for href in links if href.startswith("#")]
-    return any(back is None or _block_of(back) is block for back in backs)
-
-
-def _write_note(box: Any, link: Any, name: str) -> None:
-    before, around = link.getprevious(), link.getparent()
-    if (link.tail or "").startswith("]") and before is None and (around.text or "").endswith("["):
-        around.text, link.tail = around.text[:-1], link.tail[1:]
-    link.clear(keep_tail=True)
-    link.tag, link.text = "note", name
-    for back in [each for each in box.iter("a") if (each.get("href") or "").startswith("#")]:
-        if not _WORD_SIGN.search(text_of(back)) or _NOTE_MARK.fullmatch(text_of(back)):
-            while (outer := back.getparent()) is not box and text_size(outer) - text_size(back) < len("^ "):
-                back = outer
-            remove_all([back])
-    first = next((each for each in box.iter("p", "div") if each is not box and (each.text or "").strip()), box)
-    definition = box.makeelement("note", {"define": "true"})
-    definition.text, definition.tail = name, (first.text or "").lstrip("\u2191^ \n\t")
-    first.text = None
-    first.insert(0, definition)
-    if box.tag in ("li", "dd", "dt"):
-        box.tag = "div"
 
 
 def open_frames(root: Any) -> None:

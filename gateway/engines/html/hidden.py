@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
+from gateway.engines.html.notes import NOTE_MARK, is_mark
 from gateway.engines.html.styles import (
     TRANSPARENT,
     Colour,
@@ -24,7 +25,7 @@ from gateway.engines.html.styles import (
     pixels,
     same,
 )
-from gateway.engines.html.tree import put_in, remove_all, take_out, text_size, values_of
+from gateway.engines.html.tree import BLOCKS, put_in, remove_all, take_out, text_of, text_size, values_of
 from gateway.engines.words.text import hides_too_much
 
 _AWAY_PX = 900.0  # from the screen's edge; the usual ways to hide move by 999 pixels and more
@@ -256,6 +257,9 @@ class _Search:
         """Whether a visible control of the page reveals the box."""
         if (box.get("role") or "").strip().lower() == "tabpanel" or _follows_opener(box, found, openers):
             return True
+        if _is_beside_mark(box):
+            box.set("role", "doc-footnote")
+            return True
         if _is_answer(box, found, invisible) or self._is_streamed(box):
             return True
         if self._targets is None:
@@ -429,6 +433,16 @@ def _follows_opener(box: Any, found: _Findings, openers: set[Any]) -> bool:
         return False
     controls = [each for each in before.iter() if _is_opener(each)]
     return any(_is_seen(control, found) for control in controls[:3])
+
+
+def _is_beside_mark(box: Any) -> bool:
+    """True for a note inside a line, directly behind its number or inside the element of it, that a touch shows."""
+    if box.tag not in ("span", "small") or not len(text_of(box).split()) > 1:
+        return False
+    before, around = box.getprevious(), box.getparent()
+    if before is None:
+        return around.tag not in BLOCKS and NOTE_MARK.fullmatch((around.text or "").strip()) is not None
+    return not (before.tail or "").strip() and is_mark(before)
 
 
 def _is_answer(box: Any, found: _Findings, invisible: set[Any]) -> bool:

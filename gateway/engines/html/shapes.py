@@ -1,5 +1,5 @@
 """Gives elements the tags of what they look like: tables, rows, lists and headings by ARIA roles, and by CSS tables,
-blocks and preformatted text.
+blocks and preformatted text; code that has lines is preformatted.
 
 A `div` with `role=row` inside `role=table` becomes a `tr`, a `span` with `display: block` a `div`, a `div` with
 `white-space: pre` a `pre`; lines of `white-space: pre-line` end with `br`. So the modules behind this one look at tags
@@ -36,6 +36,8 @@ _INLINE = frozenset(
 )  # fmt: skip
 _ONE_LINE = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "dt", "th", "caption", "summary", "legend", "a", "button"})
 """Elements that are written on one line: boxes inside them are only set apart."""
+_CODE = frozenset({"code", "code-block", "codeblock"})
+_ONE_LINE_OR_CELL = _ONE_LINE | {"td"}
 _MAX_LEVELS = 8  # elements around one that are searched for a one-line element
 _CELL_CHARS = 1_500  # a longer cell of a CSS table is a column of the page
 _MAX_TEXT_CHARS = 100_000  # longest preformatted text
@@ -63,6 +65,8 @@ def set_shapes(root: Any, styles: Styles) -> None:
             _set_block(element, display)
     for code in list(root.iter("code", "samp")):
         _set_code(code)
+    for box in root.xpath("descendant::div[@data-lang or @data-language or contains(@class, 'code')]"):
+        _set_listing(box)
 
 
 def _set_roles(named: list[Any]) -> None:
@@ -128,6 +132,7 @@ def _set_block(element: Any, display: str) -> None:
     elif display == "inline" and element.tag == "div" and not any(True for _ in element.iterdescendants(*BLOCKS)):
         element.tag = "span"
     if display in _BOXES and element.tag != "tr":
+        _drop_blanks(element)
         for child in list(element):
             if isinstance(child.tag, str):
                 _set_apart(child)
@@ -137,7 +142,7 @@ def _set_apart(element: Any) -> None:
     """Makes an inline element a block; inside an element that is one line, sets it apart by blanks."""
     if element.tag not in _PLAIN_INLINE and element.tag not in _INLINE:
         return
-    if not text_size(element) or element.getparent() is None:
+    if element.getparent() is None or not (text_size(element) or (raw_text(element) and _is_in_lines(element))):
         return
     if any(box.tag in _ONE_LINE for box in itertools.islice(element.iterancestors(), _MAX_LEVELS)):
         before = element.getprevious()
@@ -156,7 +161,7 @@ def _set_apart(element: Any) -> None:
 def _preformat(element: Any, style: dict[str, str]) -> None:
     """Keeps the lines of an element whose style does: as code, where they are aligned, else by `br`."""
     text = raw_text(element)
-    if element.tag in _NOT_PREFORMATTED or len(text) > _MAX_TEXT_CHARS:
+    if element.tag in _NOT_PREFORMATTED or len(text) > _MAX_TEXT_CHARS or _is_in_lines(element):
         return
     if "\n" not in text.strip() and not (style["white-space"] == "pre" and _has_lines(element)):
         return
@@ -189,11 +194,46 @@ def _break_lines(element: Any, text: str, *, is_tail: bool) -> None:
         element.text = first
 
 
+def _drop_blanks(element: Any) -> None:
+    """Removes the blanks between the boxes of a grid or flexible box, which are not shown (CSS Flexbox 1, 4)."""
+    if element.text and element.text.isspace():
+        element.text = None
+    for child in element:
+        if child.tail and child.tail.isspace():
+            child.tail = None
+
+
 def _set_code(code: Any) -> None:
-    """A `code` with lines of its own, as boxes or by `br`, outside of preformatted text is preformatted."""
-    if not _has_lines(code) or any(box.tag in PREFORMATTED for box in code.iterancestors()):
-        return
-    code.tag = "pre"
+    """A `code` with lines of its own, as boxes, by `br` or alone in its box, outside of preformatted text is
+    preformatted; so is one whose class says that it is a block."""
+    is_block = "block" in (code.get("class") or "").split()
+    is_listing = is_block or _has_lines(code) or ("\n" in raw_text(code).strip() and _is_alone(code))
+    if is_listing and next(code.iter(*PREFORMATTED), None) is None and not _is_in_lines(code):
+        code.tag = "pre"
+        if not code.text or code.text.isspace():
+            code.text = None
+
+
+def _set_listing(box: Any) -> None:
+    """A `div` that is called code, of several lines and without other blocks than these, is preformatted."""
+    is_named = box.get("data-lang") or box.get("data-language") or not _CODE.isdisjoint(box.get("class", "").split())
+    others = (each for each in box.iterdescendants(*BLOCKS) if each.tag != "div")
+    has_lines = _has_lines(box) or "\n" in raw_text(box).strip()
+    if is_named and has_lines and next(others, None) is None and not _is_in_lines(box):
+        box.tag = "pre"
+
+
+def _is_in_lines(element: Any) -> bool:
+    return next(element.iterancestors(*PREFORMATTED), None) is not None
+
+
+def _is_alone(element: Any) -> bool:
+    """Whether nothing stands beside an element in its line, which is no cell."""
+    box, before, following = element.getparent(), element.getprevious(), element.getnext()
+    text = box.text if before is None else before.tail
+    if (text or "").strip() or (element.tail or "").strip() or box.tag not in BLOCKS or box.tag in _ONE_LINE_OR_CELL:
+        return False
+    return all(each is None or each.tag in BLOCKS or each.tag == element.tag for each in (before, following))
 
 
 def _has_lines(element: Any) -> bool:

@@ -1,11 +1,9 @@
-"""Tells tables of data from layout and writes them as GFM tables (GFM 0.29, 4.10); reads the text of code blocks."""
+"""Tells tables of data from layout and writes them as GFM tables (GFM 0.29, 4.10)."""
 
-import re
 from collections.abc import Callable
 from typing import Any
 
 from gateway.engines.html.tree import text_size
-from gateway.engines.markdown.inline import CONTROLS, MAX_DEPTH
 
 _MAX_COLUMNS = 60  # columns of a table, and rows or columns of one cell: a forged span must not blow up the text
 _NESTED_CHARS = 300  # longest nested table beside a text in its cell
@@ -93,18 +91,6 @@ def headed_parts(table: Any, rows: list[list[Any]]) -> list[tuple[bool, list[lis
     return [(is_data and _is_wide(part) and _are_short(part), part) for is_data, part in parts if part]
 
 
-def line_numbered_code(rows: list[list[Any]]) -> Any | None:
-    """The code cell of a table with a column of line numbers, perhaps below the name of a file, or None."""
-    if not 1 <= len(rows) <= 2 or len(rows[-1]) != 2 or (len(rows) == 2 and len(rows[0]) != 1):
-        return None
-    numbers, code = rows[-1]
-    digits: list[str] = "".join(numbers.itertext()).split()
-    if digits and all(word.isdecimal() for word in digits):
-        pre: Any | None = next(code.iter("pre"), None)
-        return pre
-    return None
-
-
 def write(rows: list[list[Any]], cell_text: Callable[[Any], str], plain: bool) -> str:
     """The table as lines: GFM, or tab-separated when `plain`; empty without text.
 
@@ -171,79 +157,3 @@ def _on_one_line(text: str, plain: bool) -> str:
 
 def _line(cells: list[str]) -> str:
     return "| " + " | ".join(cells) + " |"
-
-
-_LANGUAGE_CLASS = re.compile(
-    r"(?:^|\s)(?:language|lang|highlight-(?:source|text)|highlight(?!\s+highlight)|sourceCode|brush:?)[-: ]\s*"
-    r"([A-Za-z0-9+#._-]+)"
-)
-_NO_LANGUAGE = frozenset({"default", "text", "none", "plain", "plaintext", "highlight", "source", "notranslate"})
-_BARE = frozenset(
-    {
-        "bash", "c", "console", "cpp", "csharp", "css", "diff", "go", "haskell", "html", "ini", "java", "javascript",
-        "js", "json", "kotlin", "lua", "make", "markdown", "php", "perl", "powershell", "python", "python3", "pycon",
-        "r", "ruby", "rust", "scala", "sh", "shell", "sql", "swift", "toml", "ts", "typescript", "xml", "yaml", "zsh",
-    }
-)  # fmt: skip
-_MAX_BOXES = 3  # elements around a code block whose classes may name its language
-_MAX_LANGUAGE_CHARS = 20  # longer names are classes rather than languages
-_LINE_NUMBERS = frozenset({"linenos", "lineno", "linenumber", "line-number", "line-numbers", "gutter", "hljs-ln-n"})
-
-
-def language_of(pre: Any) -> str:
-    """The language in lower case, named by the block, its code element or the elements around it; empty without one."""
-    code = pre.find("code")
-    nearest = [element for element in (code, pre) if element is not None]
-    around = list(pre.iterancestors())[:_MAX_BOXES]
-    for element in nearest + around:
-        for name in ("data-lang", "data-language", "lang-name"):
-            if element.get(name):
-                return _clean(element.get(name))
-        match = _LANGUAGE_CLASS.search(element.get("class") or "")
-        if match is not None and _clean(match[1]):
-            return _clean(match[1])
-    for element in nearest:
-        for word in (element.get("class") or "").lower().split():
-            if word in _BARE:
-                return word
-    return ""
-
-
-def _clean(name: str) -> str:
-    lowered = re.sub(r"[^a-z0-9+#._-]", "", name.lower())
-    return "" if lowered in _NO_LANGUAGE else lowered[:_MAX_LANGUAGE_CHARS]
-
-
-def code_text(pre: Any) -> str:
-    """The block's text verbatim, but without line numbers and outer blank lines; line ends are `\\n`."""
-    pieces: list[str] = []
-    _collect(pre, pieces, 0)
-    text = "".join(pieces).replace("\r\n", "\n").replace("\r", "\n").replace("\u00a0", " ")
-    return re.sub(r"^(?:[ \t]*+\n)++", "", text).rstrip()
-
-
-def _collect(element: Any, pieces: list[str], depth: int) -> None:
-    if element.text:
-        pieces.append(element.text)
-    for child in element:
-        if isinstance(child.tag, str) and child.tag not in CONTROLS:
-            classes = (child.get("class") or "").lower().split()
-            if child.tag == "br":
-                pieces.append("\n")
-            elif _LINE_NUMBERS.isdisjoint(classes) and child.get("data-line-number") is None:
-                if depth < MAX_DEPTH:
-                    _collect(child, pieces, depth + 1)
-                _end_line(child, pieces)
-        if child.tail:
-            pieces.append(child.tail)
-
-
-def _end_line(child: Any, pieces: list[str]) -> None:
-    """Adds a line end after an element that holds one line: some highlighters use blocks instead of line ends. So it
-    does between two samples that have nothing between them: the same in two languages, of which a button shows one."""
-    is_line = child.tag in ("div", "p", "li", "tr")
-    if child.tag == "code" and not child.tail:
-        following = child.getnext()
-        is_line = following is not None and following.tag == "code"
-    if is_line and pieces and not pieces[-1].endswith("\n"):
-        pieces.append("\n")

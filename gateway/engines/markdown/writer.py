@@ -14,8 +14,8 @@ from typing import Any
 
 from gateway.engines.html.tree import BLOCKS, PREFORMATTED
 from gateway.engines.markdown import tables
+from gateway.engines.markdown.code import code_text, language_of, listing_of
 from gateway.engines.markdown.inline import MAX_DEPTH, Inline, InlineStyle, collapse
-from gateway.engines.markdown.tables import code_text, language_of
 
 _LISTS = frozenset({"ul", "ol", "menu", "dir"})
 _HEADING = re.compile(r"^h[1-6]$")
@@ -124,15 +124,16 @@ class Writer:
             return []
         return [text if self._plain else f"{'#' * level} {_CLOSING_SIGNS.sub(_escaped, text)}"]
 
-    def _code(self, element: Any) -> list[str]:
-        code = code_text(element)
+    def _code(self, *lines: Any) -> list[str]:
+        """Code as one block, of an element or of one for each line."""
+        code = "\n".join(map(code_text, lines))
         if not code.strip():
             return []
         if self._plain:
             return [code]
         longest = max((len(run) for run in re.findall(r"`+", code)), default=0)
         fence = "`" * max(3, longest + 1)
-        return [f"{fence}{language_of(element)}\n{code}\n{fence}"]
+        return [f"{fence}{language_of(lines[0])}\n{code}\n{fence}"]
 
     def _list(self, element: Any, depth: int) -> list[str]:
         """The list as one block. Text before its first item is a block of its own; text after an item belongs to it.
@@ -193,9 +194,9 @@ class Writer:
     def _table(self, element: Any, depth: int) -> list[str]:
         rows = tables.rows_of(element)
         caption = [block for child in element if child.tag == "caption" for block in self._container(child, depth + 1)]
-        code = tables.line_numbered_code(rows)
-        if code is not None:
-            return [*caption, *(self._container(rows[0][0], depth + 1) if len(rows) > 1 else []), *self._code(code)]
+        if lines := listing_of(rows):
+            name = self._container(rows[0][0], depth + 1) if len(rows[0]) == 1 else []
+            return [*caption, *name, *self._code(*lines)]
         if tables.is_data(element, rows):
             return caption + self._rows(rows)
         blocks = caption

@@ -218,8 +218,8 @@ def test_numbers_of_notes_go_where_their_notes_go(number: str) -> None:
     text = "The mill was built of stone from the quarry behind the church, and the wheel of oak"
     story = "".join(f"<p>{text} in 18{at}.{number} It still turns.</p>" for at in range(40, 50))
     note = '<p id="note-1">A letter of the miller to his son says that it was built in a year and paid for in rye.</p>'
-    for box, shown in ((f'<div class="references">{note}</div>', False), (note, True)):
+    for box in (f'<div class="references">{note}</div>', note):
         page = f"<title>Mill</title><article class=content><h1>The mill</h1>{story}{box}</article>"
         content = extract(page.encode(), ExtractOptions("http://mill.test/blog/a"))["content"]
-        assert ("letter of the miller" in content) == shown
-        assert (f"{text} in 1840. It still turns." in content) != shown
+        assert content.count("[^1] It still turns.") == 10
+        assert "[^1]: A letter of the miller to his son" in content
