@@ -15,6 +15,7 @@ from gateway.engines.documents.pdf_page import LINK_START, SAME_LINE, PdfPage, l
 from gateway.engines.fetch.errors import Unreadable
 from gateway.geometry.blocks import body_of, build_blocks, is_bold, paragraph
 from gateway.geometry.boxes import Line, PageBlock, Rect, Region, Table, Word, hull, no_such_pages
+from gateway.geometry.reading_order import texts_beside
 from gateway.geometry.tables import Grid, aligned_tables, build_table, column_table
 
 MAX_PAGES = 300
@@ -24,8 +25,8 @@ READ_CPU_S, READ_S = 9.0, 10.0
 job (parse_pool: 15 and 20 s). 300 full pages take 6 to 16 s of CPU."""
 MAX_HEAD_LINES = 3
 """Lines of one heading, as in blocks.MAX_TITLE_LINES."""
-MAX_HEADED_LINES = 1_000
-"""Lines of a page whose headings in bold are sought, each among all others."""
+MAX_COMPARED_LINES = 1_000
+"""Lines of a page that are compared, each with all others, for headings in bold and texts side by side."""
 IN_GRID = 0.5
 """Share of a line inside the rules of a table from which it is part of it."""
 _LEADER = re.compile(r" ?(?:[.·…‥] ?+){8,}+")
@@ -149,7 +150,8 @@ class _Writer:
         out, held = self._out, [(grid, table) for grid in grids if (table := _ruled(grid, lines)) is not None]
         outside = [line for line in lines if not any(_is_in(line, grid) for grid, _ in held)]
         tables = [Region("table", _extent(grid), 1.0) for grid, _ in held]
-        tables += [Region("table", rect, 1.0) for rect in aligned_tables(outside)]
+        for part in _parts_beside(outside):
+            tables += [Region("table", rect, 1.0) for rect in aligned_tables(part)]
         heads = [Region("title", rect, 1.0) for rect in _bold_heads(outside)]
         contents: list[Item] = []
         for block in build_blocks(lines, tables + heads):
@@ -202,9 +204,16 @@ def _ruled(grid: Grid, lines: list[Line]) -> Table | None:
     return build_table(grid, inside) if inside else None
 
 
+def _parts_beside(lines: list[Line]) -> list[list[Line]]:
+    """The lines of texts side by side, which no table reaches over."""
+    if len(lines) > MAX_COMPARED_LINES:
+        return [lines]
+    return [[lines[at] for at in text] for text in texts_beside([line.rect for line in lines])]
+
+
 def _bold_heads(lines: list[Line]) -> list[Rect]:
     """The boxes of headings in bold: lines with nothing beside them, and regular ones below from the same left edge."""
-    if len(lines) > MAX_HEADED_LINES:
+    if len(lines) > MAX_COMPARED_LINES:
         return []
     body = body_of(lines)
     runs: list[list[Line]] = []

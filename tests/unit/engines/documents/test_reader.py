@@ -273,6 +273,16 @@ def test_a_percent_sign_that_a_number_format_only_writes_multiplies_nothing(form
     assert text("xlsx", saved(book)).split("\n")[-2] == f"| {shown} |"
 
 
+def test_narrow_columns_of_running_text_are_no_list_of_pairs() -> None:
+    words = (
+        "the office keeps all of its long lists", "of the ropes and paints for all", "of the small ships that come",
+        "in winter while its drivers wait",
+    )  # fmt: skip
+    lines = [words[n % 4 if n < 12 else (n + n // 3) % 4] for n in range(24)]
+    body = pdf_file([[(60 + 170 * (n // 12), 700 - 12 * (n % 12), 8, line) for n, line in enumerate(lines)]])
+    assert " ".join(text("pdf", body).split()) == " ".join(lines)
+
+
 def test_the_wide_spaces_of_a_justified_line_are_no_columns() -> None:
     row = [(60.0, 700.0, 12.0, "again"), (105.0, 700.0, 12.0, "with"), (143.0, 700.0, 12.0, "less")]
     below = (60.0, 686.0, 12.0, "and then some more")
