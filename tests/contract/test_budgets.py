@@ -15,7 +15,7 @@ import pytest
 from tests.support.paths import ROOT
 
 BUDGETS = {
-    "access": 1682,
+    "access": 1684,
     "app": 1011,
     "bench": 6548,
     "calls": 725,
@@ -33,12 +33,12 @@ BUDGETS = {
     "runtime": 1374,
     "sanitize": 5782,
     "schemas": 242,
-    "services": 5426,
+    "services": 5434,
     "shared_state": 1254,
-    "tests": 47419,
-    "top": 824,
+    "tests": 47435,
+    "top": 825,
     "web": 3595,
-    "wire": 6494,
+    "wire": 6504,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {
