@@ -454,6 +454,10 @@ class Reservation:
         self._written += size
         return self._written >= self._check_at
 
+    def has_room(self, size: int) -> bool:
+        """Whether so many bytes more may be passed on before `extend` is asked."""
+        return self._written + size < self._check_at
+
     async def extend(self) -> bool:
         """Reserve further slices. Returns whether all that was counted may be passed on: not where a slice is spent and
         there is no further one. An answer that has all of its limit goes on as long as it may be within it."""

@@ -15,7 +15,7 @@ import pytest
 from tests.support.paths import ROOT
 
 BUDGETS = {
-    "access": 1685,
+    "access": 1687,
     "app": 1012,
     "bench": 6665,
     "calls": 724,
@@ -33,12 +33,12 @@ BUDGETS = {
     "runtime": 1374,
     "sanitize": 5782,
     "schemas": 242,
-    "services": 5460,
+    "services": 5468,
     "shared_state": 1254,
-    "tests": 48410,
-    "top": 824,
+    "tests": 48426,
+    "top": 825,
     "web": 3594,
-    "wire": 6503,
+    "wire": 6513,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {

@@ -150,3 +150,21 @@ async def test_a_relayed_stream_ends_with_its_key(
     upstream.will(in_steps([*up.text_stream(TEXTS)[:2], *[PLAIN] * 100], b""))
     events = await said(server)
     assert "revoked" in events[-1] and len(at_once) == 5
+
+
+async def test_a_relayed_stream_ends_where_the_budget_of_its_key_ends(
+    start_gateway: StartGateway, upstream: Upstream, at_once: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toml = upstream_toml(upstream.url) + "[limits]\ntokens_per_day = 700\n"
+    ends = list[str]()
+    for is_direct in (True, False):
+        server = await start_gateway(toml)
+        if not is_direct:
+            monkeypatch.setattr(HttpSink, "is_free", lambda sink: False)
+            at_once.clear()
+        upstream.will(in_steps([*EVENTS[:2], *[up.chunk({"content": "a few more words "})] * 400, *EVENTS[-3:]]))
+        events = await said(server)
+        assert json.loads(events[-2])["choices"][0]["finish_reason"] == "length"
+        assert bool(at_once) is is_direct
+        ends.append(text_of(events))
+    assert ends[0] == ends[1] and 1_000 < len(ends[0]) < 5_000

@@ -10,6 +10,7 @@ import hmac
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, nullcontext
+from functools import partial
 from typing import NamedTuple
 
 from gateway.access.sealing import Sealer
@@ -98,8 +99,8 @@ class CompletionService:
         self, body: Json, stats: RequestStats, is_plain: bool = False, relay: Relay | None = None
     ) -> EventStream:
         """Normal `chat.completion.chunk` events, ended by `[DONE]`, for a checked chat body. The stream of a key that
-        has no budget left for it ends with `length`. `is_plain` as for `complete`. Plain chunks of a key that pays from
-        no budget go by the `relay`, once it is open.
+        has no budget left for it ends with `length`. `is_plain` as for `complete`. Plain chunks go by the `relay`, once
+        it is open.
 
         Raises GatewayError as `complete`, also after the first events; there is no `[DONE]` then.
         """
@@ -112,7 +113,7 @@ class CompletionService:
                     stats.made = context.state_of(0)
                     state = ChatStream(context, keep_text=needs_json_check(body, attempt.target.options))
                     if relay is not None:
-                        relay.convert = state.relayed if held is None else None
+                        relay.convert = state.relayed if held is None else partial(_within, held, state)
                     stream = attempt.target.upstream.stream(self._sent(call, attempt, stats), stats, relay=relay)
                     try:
                         async with aclosing(stream) as payloads:
@@ -263,6 +264,16 @@ def _size(events: EventBatch) -> int:
         elif event.data is not None:
             size += sum(said_bytes(choice["delta"]) for choice in event.data["choices"])
     return size
+
+
+def _within(held: CallBudget, state: ChatStream, batch: list[bytes]) -> bytes | None:
+    """As `ChatStream.relayed`, for a key whose budget has room for all of the batch."""
+    if not held.has_room(sum(map(len, batch))):  # more than their text
+        return None
+    before = state.relayed_bytes
+    frames = state.relayed(batch)
+    held.wrote(state.relayed_bytes - before)
+    return frames
 
 
 def first_within(events: EventBatch, most: int, size_of: Callable[[EventBatch], int]) -> EventBatch:

@@ -13,13 +13,14 @@ event, the event equals the naive form; at every doubtful chunk it stops and `Ch
 
 import re
 from collections.abc import Hashable, Sequence
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import orjson
 
 from gateway.domain import Event, EventBatch
 from gateway.texts import Edit, TextSlot, drop_logprobs, edited
 from gateway.wire import sse
+from gateway.wire.untrusted_json import utf8_size
 
 _CONTENT_KEY = re.compile(rb'"content"\s*:\s*"')
 _PLAIN_TEXT = re.compile(rb'(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}))*+')
@@ -54,6 +55,13 @@ class RelayedSlot(TextSlot):
 
     def rewrite(self, edits: Sequence[Edit]) -> None:
         self.text = edited(self._text, edits)
+
+
+class Joined(NamedTuple):
+    """The frames of several chunks in one piece, and the bytes of their texts in UTF-8."""
+
+    frames: bytes
+    text_bytes: int
 
 
 class ChunkPattern(Generic[ChoiceT]):
@@ -102,19 +110,22 @@ class ChunkPattern(Generic[ChoiceT]):
             frames.append((self.our_before + text + self.our_after, decoded))
         return frames
 
-    def joined(self, batch: list[bytes]) -> bytes | None:
+    def joined(self, batch: list[bytes]) -> Joined | None:
         """The frames of chunks that differ from the learnt one in their texts alone, in one piece; None for others."""
         whole = batch[0] if len(batch) == 1 else b"\n".join(batch)
         if len(whole) > self.fixed_bytes and whole.startswith(self.before) and whole.endswith(self.after):
             text = whole[self.text_from : self.text_to]
             if len(batch) == 1 and _is_printable(text):
-                return b"%b%b%b" % (self.our_before, text, self.our_after)
+                return Joined(b"%b%b%b" % (self.our_before, text, self.our_after), len(text))
             texts = text.split(self.after + b"\n" + self.before)
             if len(texts) == len(batch) and _is_printable(b" ".join(texts)):
                 between = self.our_after + self.our_before
-                return b"%b%b%b" % (self.our_before, between.join(texts), self.our_after)
-        frames = self.frames(batch)  # a text has escapes, or is none
-        return b"".join([frame for frame, _ in frames]) if len(frames) == len(batch) else None
+                frames = b"%b%b%b" % (self.our_before, between.join(texts), self.our_after)
+                return Joined(frames, sum(map(len, texts)))
+        found = self.frames(batch)  # a text has escapes, or is none
+        if len(found) < len(batch):
+            return None
+        return Joined(b"".join([frame for frame, _ in found]), sum(utf8_size(text) for _, text in found))
 
     def slot_of(self, event: Event) -> TextSlot:
         """The text of one of this pattern's events, to be read or replaced."""

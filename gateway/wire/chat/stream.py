@@ -110,6 +110,8 @@ class ChatStream:
         self._patterns: list[ChunkPattern[_Choice]] = []
         self._learnt = 0
         self._relayed = 0
+        self.relayed_bytes = 0
+        """Bytes of the texts that `relayed` has given, in UTF-8."""
         self.done = False
         self.finished = False
 
@@ -157,10 +159,11 @@ class ChatStream:
         size, count = sum(map(len, batch)), len(batch)
         if count and self._characters + self._other_characters + size <= MAX_STREAM_CHARS:
             for pattern in self._patterns:
-                if (frames := pattern.joined(batch)) is not None:
+                if (joined := pattern.joined(batch)) is not None:
                     self._relayed += count
                     self._characters += size - count * pattern.fixed_bytes
-                    return frames
+                    self.relayed_bytes += joined.text_bytes
+                    return joined.frames
         return None
 
     def _run(self, batch: list[bytes], start: int) -> EventBatch:
