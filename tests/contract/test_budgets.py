@@ -24,7 +24,7 @@ BUDGETS = {
     "config": 738,
     "console": 0,
     "embedded": 346,
-    "engines": 16677,
+    "engines": 16678,
     "geometry": 1013,
     "mcp": 782,
     "ocr": 4751,
