@@ -24,7 +24,7 @@ BUDGETS = {
     "config": 738,
     "console": 0,
     "embedded": 346,
-    "engines": 17299,
+    "engines": 17298,
     "geometry": 1013,
     "mcp": 782,
     "ocr": 4751,

@@ -314,22 +314,20 @@ def _in_reading_order(words: list[tuple[str, Rect, int]], is_mirrored: bool) -> 
 
     words = sorted(words, key=lambda word: word[1].x1)
     widest = PHRASE_GAP * median([right[1].x1 - left[1].x2 for left, right in pairwise(words)] or [0.0])
-    ordered: list[tuple[str, Rect, int]] = []
-    between: list[tuple[str, Rect, int]] = []
+    phrases: list[list[tuple[str, Rect, int]]] = []
     for word in words:
-        last = (between or ordered or [word])[-1]
-        goes_on = bool(ordered) and is_against(ordered[-1][0]) and ordered[-1][2] == word[2]
-        goes_on = goes_on and word[1].x1 - last[1].x2 <= widest
-        if goes_on and is_against(word[0]) is None:
-            between.append(word)
-        elif goes_on and is_against(word[0]):
-            run = [word, *reversed(between), ordered.pop()]
-            ordered.append((" ".join(text for text, _, _ in run), hull([rect for _, rect, _ in run]), word[2]))
-            between = []
+        last = phrases[-1] if phrases else [word]
+        goes_on = is_against(last[0][0]) and last[0][2] == word[2] and word[1].x1 - last[-1][1].x2 <= widest
+        if phrases and goes_on and is_against(word[0]) is not False:
+            last.append(word)
         else:
-            ordered += [*between, word]
-            between = []
-    return ordered + between
+            phrases.append([word])
+    ordered: list[tuple[str, Rect, int]] = []
+    for phrase in phrases:
+        end = 1 + max((at for at, word in enumerate(phrase) if is_against(word[0])), default=0)
+        texts = " ".join(text.lstrip("\0") for text, _, _ in reversed(phrase[:end])) if end > 1 else phrase[0][0]
+        ordered += [(texts, hull([rect for _, rect, _ in phrase[:end]]), phrase[0][2]), *phrase[end:]]
+    return ordered
 
 
 def _linked(text: str, link: int) -> str:

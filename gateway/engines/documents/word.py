@@ -394,7 +394,7 @@ class _Numbering:
         self._kinds = {each.get(f"{W}abstractNumId"): each for each in children if each.tag == f"{W}abstractNum"}
         self._lists = {each.get(f"{W}numId"): each for each in children if each.tag == f"{W}num"}
         self._counts: dict[str, Numbers] = {}
-        self._begun: set[tuple[str, int]] = set()
+        self._starts: dict[str, dict[int, int]] = {}
 
     def label(self, list_id: str, depth: int) -> str:
         """What stands before the next item of a list: `1.2`, or "" for a bullet or nothing."""
@@ -404,12 +404,13 @@ class _Numbering:
         kind = _value(listed, "abstractNumId")
         if kind not in self._counts:  # lists of one kind go on counting
             self._counts[kind] = Numbers(self._levels(kind, listed))
-        for override in listed.iterfind(f"{W}lvlOverride"):
-            level = _number(override.get(f"{W}ilvl"), MAX_LIST_LEVEL)
-            start = override.find(f"{W}startOverride")
-            if start is not None and level == depth and (list_id, level) not in self._begun:
-                self._counts[kind].begin(level, _number(start.get(f"{W}val"), MAX_NUMBER))
-        self._begun.add((list_id, depth))
+        if list_id not in self._starts:
+            self._starts[list_id] = {
+                _number(each.get(f"{W}ilvl"), MAX_LIST_LEVEL): _number(_value(each, "startOverride"), MAX_NUMBER)
+                for each in listed.iterfind(f"{W}lvlOverride[{W}startOverride]")
+            }
+        if (start := self._starts[list_id].pop(depth, None)) is not None:
+            self._counts[kind].begin(depth, start)
         return self._counts[kind].next(depth)
 
     def _levels(self, kind: str, listed: Any) -> dict[int, Level]:
