@@ -442,11 +442,6 @@ def _row_grid(rows: list[list[Line]]) -> tuple[float, list[float], Rows, tuple[L
     )
 
 
-def exact_columns(part: Any, pitch: float) -> tuple[float, float]:
-    """The exact pitch of a part of a page, and the x in it of the first column's left side."""
-    return _columns(darkness(part), pitch)
-
-
 def _columns(dark: Any, pitch: float) -> tuple[float, float]:
     """The exact pitch, and the x of the first column's left side, from the spectrum of the block's ink."""
     _, numpy = vision()

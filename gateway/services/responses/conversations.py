@@ -26,8 +26,6 @@ MOST_BYTES = (256 * 1024 * 1024, 64 * 1024 * 1024)
 """Most bytes of the conversations of one machine, and of one key."""
 TTL_S = 30 * 86_400.0
 """Seconds that a conversation is kept after its last change."""
-MAX_ADDED = 20
-"""Items of one call, as in OpenAI's API."""
 
 _LOCK_S = 30.0
 _RENEW_S = 10.0
