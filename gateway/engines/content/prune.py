@@ -41,6 +41,7 @@ SHOWCASES = frozenset({"product", "listing", "collection"})
 of bench.extract: without the descriptions of pictures listing gains .024 of word F1, collection .019, product .009; the
 other types keep theirs."""
 _HEADING = re.compile(r"^h[1-6]$")
+_ROWS = frozenset({"table", "tbody", "thead", "tfoot", "tr"})
 _CELLS, _ITEMS = frozenset({"td", "th"}), frozenset({"li", "dt", "dd"})
 
 
@@ -206,6 +207,7 @@ def _others(elements: list[Any], alive: set[Any], pictured: set[Any]) -> Iterato
     """The elements, in document order, that are not alive and no figures; none that is inside another one of them."""
     doomed: set[Any] = set()
     spared: set[Any] = set()
+    figures: set[Any] = set()  # tables of pictures, and their rows
     for element in elements:
         if element in alive:
             continue
@@ -213,7 +215,9 @@ def _others(elements: list[Any], alive: set[Any], pictured: set[Any]) -> Iterato
         if parent in doomed:  # it is gone already
             doomed.add(element)
             continue
-        if element in pictured and _is_figure(element, alive):
+        if element in pictured and (parent in figures or _is_figure(element, alive)):
+            if element.tag in _ROWS:
+                figures.add(element)
             continue
         if parent in spared or (parent in alive and _is_part(element, alive)):
             spared.add(element)

@@ -31,8 +31,9 @@ _TEXT_PARAGRAPHS = 2  # kept paragraphs in a box from which it holds a text
 _LEAD_BLOCKS = 6  # most blocks between the title and the text
 _PARTS_OF_TEXT = frozenset(
     {"p", "ul", "ol", "li", "dl", "dt", "dd", "blockquote", "pre", "h2", "h3", "h4", "h5", "h6", "figure", "figcaption",
-     "details", "summary"}
+     "details", "summary", "table"}
 )  # fmt: skip
+_CELLS = frozenset({"td", "th", "caption"})
 _TITLE_FLOOR = 0.02  # the same for the title of documentation, of which `_doubted_before_title` halves nothing
 _CODE_REACH = 3  # blocks before and after code among which one must be content
 _HEADING_REACH = 12  # blocks after a heading among which content must follow
@@ -98,13 +99,15 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
 def _keep_inside_text(
     blocks: Sequence[TextBlock], keep: list[bool], probabilities: Sequence[float], others: Sequence[bool]
 ) -> None:
-    """Keeps short blocks that stand as paragraphs, lists or headings among or behind those of a kept text, in the same
-    box: a line of links, thanks at the end, "See also" with its list."""
+    """Keeps short blocks that stand as paragraphs, lists, tables or headings among or behind those of a kept text, in
+    the same box: a line of links, thanks at the end, "See also" with its list."""
     members: dict[Any, list[int]] = {}
     for at, block in enumerate(blocks):
         element = block.paragraph
         if element.tag == "div" and element.getparent().tag in _PARTS_OF_TEXT:
             element = element.getparent()
+        if element.tag in _CELLS:
+            element = next(element.iterancestors("table"), element)
         while _is_part(element) and (box := element.getparent()) is not None:
             element = box
             if not _is_part(element):

@@ -43,6 +43,7 @@ _DELETED = frozenset({"del", "s", "strike"})
 _CODE = frozenset({"code", "kbd", "samp", "tt"})
 CONTROLS = frozenset({"button", "select", "input"})
 """Elements whose words are no text of the page but say what happens when they are used."""
+_APART = frozenset({"label", "output"})
 _SKIPPED = CONTROLS | {"script", "style", "noscript", "template", "svg", "iframe"}
 _DRAWN = frozenset("+-*|.\u2022\u00b7\u00bb\u203a")
 """Names of pictures that are bullets, rules or handles to fold something."""
@@ -209,7 +210,7 @@ class Inline:
             pieces.append(self._formula(element))
         elif depth > MAX_DEPTH:
             pieces.append(self.escape(" ".join(element.itertext())))
-        elif tag in BLOCKS:  # a browser begins a new line here: without a blank, words of two lines would be one
+        elif tag in BLOCKS or tag in _APART:  # a new line, or a field: without a blank, two words would be one
             pieces.append(" ")
             self.inside(element, pieces, depth)
             pieces.append(" ")

@@ -146,6 +146,26 @@ def test_a_message_inside_the_text_is_text(at: int, message: str, role: str) -> 
     assert "Closed in May." in page(f"<main><h1>The river</h1>{''.join(lines)}</main>")["content"]
 
 
+@pytest.mark.parametrize(
+    ("table", "written"),
+    [
+        ("<table><tr><th>Day<th>Time<tr><td>Monday<td>9.30<tr><td>Friday<td>8.15</table>", "| Friday | 8.15 |"),
+        ("<table>A stray line.<tr><td>Day<td>Time<tr><td>Friday<td>8.15</table>", "| Day | Time |"),
+        ("<table><form><tr><td>Day<td>Time<tr><td>Friday<td>8.15</form></table>", "| Day | Time |"),
+        (
+            "<table><tr><td><a href=a><img src=a alt='A bow'></a><td><a href=b><img src=b alt='A mast'></a></table>",
+            "A mast",
+        ),
+    ],
+)
+@pytest.mark.parametrize("title", ["", "<h1>The ferry</h1>"])
+def test_a_table_among_the_paragraphs_of_a_text_stays(title: str, table: str, written: str) -> None:
+    before, behind = (f"<p>{' '.join(part)}</p>" for part in (_SENTENCES[:2], _SENTENCES[2:4]))
+    text = page(f"{title}{before}{table}{behind}", url="http://post.test/ferry")["content"]
+    assert written in text
+    assert _SENTENCES[0] in text
+
+
 def test_what_many_items_share_stays_with_each() -> None:
     items = "".join(f"<div><h3>House {at}</h3><div>{text}</div><p>Two bedrooms and one bath.</p></div>" for at, text in
                     enumerate(_SENTENCES))  # fmt: skip
