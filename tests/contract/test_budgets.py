@@ -14,7 +14,32 @@ import pytest
 
 from tests.support.paths import ROOT
 
-BUDGETS = {}
+BUDGETS = {
+    "access": 1687,
+    "app": 1012,
+    "bench": 6665,
+    "calls": 724,
+    "child": 418,
+    "cli": 2307,
+    "config": 738,
+    "console": 0,
+    "embedded": 346,
+    "engines": 17327,
+    "geometry": 1013,
+    "mcp": 782,
+    "ocr": 4749,
+    "providers": 1898,
+    "resilience": 433,
+    "runtime": 1374,
+    "sanitize": 5782,
+    "schemas": 242,
+    "services": 5466,
+    "shared_state": 1254,
+    "tests": 48474,
+    "top": 825,
+    "web": 3594,
+    "wire": 6513,
+}
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER,

@@ -102,8 +102,8 @@ def test_utf_16_without_a_mark_is_read(codec: str) -> None:
 
 
 _RUSSIAN = "Москва является столицей России; крупнейшим городом страны её сделали дороги и реки."
-_GERMAN = "Die Fähre fährt täglich über das große Wasser, müde Möwen schreien über süßen Brötchen, Gäste grüßen Töchter."
-    "Die Fähre fährt täglich über das große Wasser, und müde Möwen schreien über süßen Brötchen für Söhne und Gäste."
+_GERMAN = (
+    "Die Fähre fährt täglich über das große Wasser, müde Möwen schreien über süßen Brötchen, Gäste grüßen Töchter."
 )
 _JAPANESE = "これは日本語の文章です。東京は日本の首都であり、大きな都市です。"
 _POLISH = "Prom odpływa ze starego nabrzeża, gdy morze jest spokojne, a łódź świeci żółtą lampą."
