@@ -1,8 +1,9 @@
 """Finds a page's encoding, decodes it and refuses what is no text, by the WHATWG Encoding and HTML standards.
 
 Order: byte-order mark, HTTP header, a declaration in the first 4 KB, UTF-8 if it is (nearly) valid, a guess by the
-letters of each script, else windows-1252. Only the standard's own encodings count, under its own labels: Python knows
-others (`utf-7`, `unicode_escape`) in which a page could hide its text. Read 2026-11-21.
+letters of each script, else windows-1252. What is said is checked: a page in UTF-8 or in letters of another script is
+read as that, where the encoding that is said gives garbage. Only the standard's own encodings count, under its own
+labels: Python knows others (`utf-7`, `unicode_escape`) in which a page could hide its text. Read 2026-11-21.
 """
 
 import codecs
@@ -83,7 +84,7 @@ def decode(body: bytes, content_type: str) -> str:
 
 
 def decoded(body: bytes, content_type: str) -> Decoded:
-    """As `decode`, with whether what is said of the encoding is wrong: of UTF-8 alone can that be seen."""
+    """As `decode`, with whether what is said of the encoding is wrong."""
     for mark, name in _BOMS:
         if body.startswith(mark):
             return Decoded(body[len(mark) :].decode(name, "replace"))
@@ -95,10 +96,26 @@ def decoded(body: bytes, content_type: str) -> Decoded:
     said = [codec for codec in (_codec(header[1]) if header else None, *map(_as_ascii, own)) if codec is not None]
     for codec in said:
         if codec != "utf-8":
-            return Decoded(body.decode(codec, "replace"), codec != said[0])
+            real = _checked(body, codec)
+            return Decoded(body.decode(real, "replace"), real != said[0])
         if _is_utf8(body):
             return Decoded(body.decode("utf-8", "replace"))
     return Decoded(body.decode(_likeliest(body), "replace"), bool(said))
+
+
+def _checked(body: bytes, codec: str) -> str:
+    """The encoding that is said, or the likelier one where it yields garbage. Encodings of Latin letters cannot be told
+    from one another."""
+    if body.isascii() or codec.startswith("utf-16"):
+        return codec
+    text = body.decode("utf-8", "replace")
+    beyond = len(text) - len(text.encode("ascii", "ignore")) - text.count("\ufffd")
+    if beyond >= (_LEAST_WIDE if codec in _WIDE else 1) and _is_utf8(body):
+        return "utf-8"
+    sample, high, is_in_rows = _sampled(body)
+    if high < _MIN_CHARS or max(_fit(sample, each._replace(codec=codec)) for each in _CANDIDATES) >= 1:
+        return codec
+    return guess(body) or ("cp1252" if codec in _FOREIGN and not is_in_rows else codec)
 
 
 def _as_ascii(codec: str) -> str:
@@ -150,7 +167,7 @@ _MAX_BAD = 0.01  # share of undecodable characters in a sample: one line of anot
 _MIN_IN_ROWS = 0.5
 """A page is not in Latin script if this share of its non-ASCII bytes is in runs of three or more. In Latin scripts they
 are single letters between ASCII letters (a share of .1), in others whole words (.9)."""
-_ROW = re.compile(rb"[\x80-\xff](?:[\x40-\x7e]?+[\x80-\xff]){2,}+")
+_ROW = re.compile(rb"[\x80-\xff]{3,}")
 _FIRST_HIGH = re.compile(rb"[\x80-\xff]")
 _HIGH = bytes(range(128))
 _KANA = frozenset(map(chr, (*range(0x3041, 0x3097), *range(0x30A1, 0x30FB), 0x30FC, 0x3001, 0x3002)))
@@ -189,13 +206,27 @@ _CANDIDATES = (
 )
 
 
-def guess(body: bytes) -> str | None:
-    """Python's name of the encoding whose script the page is in; None when it looks Latin, or like nothing."""
+_WIDE = frozenset({"gb18030", "big5hkscs", "euc_jp", "iso2022_jp", "cp932", "cp949"})  # of several bytes a character
+_LEAST_WIDE = 4  # characters of UTF-8 that such an encoding does not have by chance
+_FOREIGN = _WIDE | {each.codec for each in _CANDIDATES} | {
+    "iso8859-6", "iso8859-7", "iso8859-8", "koi8-u", "mac-cyrillic",
+}  # fmt: skip
+"""Encodings of other letters than Latin ones."""
+
+
+def _sampled(body: bytes) -> tuple[bytes, int, bool]:
+    """(the bytes that are judged, how many of them are not ASCII, whether these stand in rows as whole words do)."""
     first = _FIRST_HIGH.search(body)
     sample = body[first.start() : first.start() + _SAMPLE_BYTES] if first is not None else b""
     high = len(sample.translate(None, _HIGH))
     in_rows = sum(len(row.group().translate(None, _HIGH)) for row in _ROW.finditer(sample))
-    if high < _MIN_CHARS or in_rows < _MIN_IN_ROWS * high:
+    return sample, high, in_rows >= _MIN_IN_ROWS * high
+
+
+def guess(body: bytes) -> str | None:
+    """Python's name of the encoding whose script the page is in; None when it looks Latin, or like nothing."""
+    sample, high, is_in_rows = _sampled(body)
+    if high < _MIN_CHARS or not is_in_rows:
         return None
     best = max(_CANDIDATES, key=(fits := {each: _fit(sample, each) for each in _CANDIDATES}).__getitem__)
     return best.codec if fits[best] >= 1 else None

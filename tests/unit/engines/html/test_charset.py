@@ -4,6 +4,8 @@ import codecs
 
 import pytest
 
+from gateway.engines.documents.page import extract
+from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.html.encoding import decode, decoded
 
 CZECH = "Příliš žluťoučký kůň"
@@ -97,3 +99,34 @@ def test_utf_16_without_a_mark_is_read(codec: str) -> None:
     page = "<!doctype html><title>Ärger</title><p>Größe</p>"
     assert decode(page.encode(codec), "text/html") == page
     assert decode(b"a\0b" * 100, "text/html") == "a\0b" * 100
+
+
+_RUSSIAN = "Москва является столицей России; крупнейшим городом страны её сделали дороги и реки."
+_GERMAN = 2 * "Die Fähre fährt täglich über das große Wasser, müde Möwen schreien über süßen Brötchen; "
+_JAPANESE = "これは日本語の文章です。東京は日本の首都であり、大きな都市です。"
+_POLISH = "Prom odpływa ze starego nabrzeża, gdy morze jest spokojne, a łódź świeci żółtą lampą."
+
+
+@pytest.mark.parametrize(
+    ("said", "text", "codec"),
+    [
+        ("windows-1252", _RUSSIAN, "utf-8"), ("iso-8859-2", _GERMAN, "utf-8"), ("shift_jis", _GERMAN, "utf-8"),
+        ("windows-1252", _RUSSIAN, "cp1251"), ("koi8-r", _RUSSIAN, "cp1251"), ("windows-1251", _RUSSIAN, "koi8-r"),
+        ("windows-1251", _GERMAN, "cp1252"), ("iso-8859-1", _JAPANESE, "cp932"), ("euc-jp", _JAPANESE, "cp932"),
+        ("gbk", _GERMAN, "cp1252"), ("windows-1250", _POLISH, "cp1250"), ("iso-8859-2", _POLISH, "iso8859-2"),
+        ("koi8-u", _RUSSIAN, "koi8-r"), ("iso-8859-5", _RUSSIAN, "iso8859-5"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["text/html", "text/csv", "message/rfc822"])
+def test_an_encoding_that_yields_garbage_is_not_believed(kind: str, said: str, text: str, codec: str) -> None:
+    head = {"text/html": "<p>", "text/csv": "a,b\nc,", "message/rfc822": ""}[kind]
+    body = (head + text).encode(codec)
+    if kind == "message/rfc822":
+        body = f"From: a@b.test\r\nSubject: x\r\nContent-Type: text/plain; charset={said}\r\n\r\n".encode() + body
+    found = extract(body, ExtractOptions("http://quay.test/a", f"{kind}; charset={said}"))
+    assert text.strip() in found["content"]
+
+
+def test_polish_of_which_nothing_is_said_is_not_cyrillic() -> None:
+    assert "Prom odp" in decode(_POLISH.encode("cp1250"), "")
+    assert not any("а" <= char <= "я" for char in decode(_POLISH.encode("cp1250"), ""))
