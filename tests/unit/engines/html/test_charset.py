@@ -102,9 +102,7 @@ def test_utf_16_without_a_mark_is_read(codec: str) -> None:
 
 
 _RUSSIAN = "Москва является столицей России; крупнейшим городом страны её сделали дороги и реки."
-_GERMAN = (
-    "Die Fähre fährt täglich über das große Wasser, müde Möwen schreien über süßen Brötchen, Gäste grüßen Töchter."
-)
+_GERMAN = 2 * "Die Fähre fährt täglich über das große Wasser, müde Möwen schreien über süßen Brötchen; "
 _JAPANESE = "これは日本語の文章です。東京は日本の首都であり、大きな都市です。"
 _POLISH = "Prom odpływa ze starego nabrzeża, gdy morze jest spokojne, a łódź świeci żółtą lampą."
 
@@ -126,7 +124,7 @@ def test_an_encoding_that_yields_garbage_is_not_believed(kind: str, said: str, t
     if kind == "message/rfc822":
         body = f"From: a@b.test\r\nSubject: x\r\nContent-Type: text/plain; charset={said}\r\n\r\n".encode() + body
     found = extract(body, ExtractOptions("http://quay.test/a", f"{kind}; charset={said}"))
-    assert text in found["content"]
+    assert text.strip() in found["content"]
 
 
 def test_polish_of_which_nothing_is_said_is_not_cyrillic() -> None:
