@@ -80,8 +80,6 @@ def styles_of(root: Any) -> Styles:
     """The styles of a document, whose shadow trees are put in the place of what they hide."""
     trees = take_out(root)
     styles = Styles(root)
-    for tree in trees:
-        styles.read_sheets(tree.content, tree.host)
     put_in(trees)
     return styles
 

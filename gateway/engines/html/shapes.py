@@ -41,6 +41,7 @@ _ONE_LINE_OR_CELL = _ONE_LINE | {"td"}
 _MAX_LEVELS = 8  # elements around one that are searched for a one-line element
 _CELL_CHARS = 1_500  # a longer cell of a CSS table is a column of the page
 _MAX_TEXT_CHARS = 100_000  # longest preformatted text
+_SHAPING = frozenset({"display", "white-space", "text-decoration", "text-decoration-line"})
 _KEEPING = frozenset({"pre", "pre-wrap", "break-spaces", "pre-line"})
 _ALIGNED = re.compile(r"^[ \t]{2,}\S|\S {2,}\S", re.MULTILINE)
 _LINES = ("div", "p", "li")
@@ -51,13 +52,15 @@ def set_shapes(root: Any, styles: Styles) -> None:
     """Retags the elements of a document in place. `styles`: those of the document."""
     named, styled = root.xpath("descendant::*[@role]"), root.xpath("descendant::*[@style]")
     displays: dict[Any, str] = {}
-    ruled = styles.ruled(lambda style: "display" in style or "white-space" in style)
+    ruled = styles.ruled(lambda style: not _SHAPING.isdisjoint(style))
     for element in dict.fromkeys((*styled, *ruled)):
         style = styles.of(element)
         if display := style.get("display", "").replace("!important", ""):
             displays[element] = display
         if style.get("white-space") in _KEEPING:
             _preformat(element, style)
+        if "line-through" in f"{style.get('text-decoration')} {style.get('text-decoration-line')}":
+            _strike(element)
     _set_roles(named)
     _set_tables(displays)
     for element, display in displays.items():
@@ -67,6 +70,15 @@ def set_shapes(root: Any, styles: Styles) -> None:
         _set_code(code)
     for box in root.xpath("descendant::div[@data-lang or @data-language or contains(@class, 'code')]"):
         _set_listing(box)
+
+
+def _strike(element: Any) -> None:
+    """Marks a text that a style strikes out, such as a former price."""
+    if next(element.iterdescendants(*BLOCKS), None) is None and raw_text(element).strip():
+        struck = element.makeelement("del")
+        struck.text, element.text = element.text, None
+        struck.extend(list(element))
+        element.append(struck)
 
 
 def _set_roles(named: list[Any]) -> None:

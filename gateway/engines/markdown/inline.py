@@ -303,6 +303,8 @@ class Inline:
         if self._plain or not self._pictures:
             return ""
         target = self._target(picture_source(element))
+        if target is None and (element.get("src") or "").startswith("data:") and alt not in _DRAWN:
+            return self.escape(alt)  # the picture's words without its bytes
         if not alt or alt in _DRAWN or target is None:
             return ""
         return f"![{alt.replace('[', '(').replace(']', ')')}]({target})"

@@ -243,3 +243,16 @@ def test_numbers_of_notes_go_where_their_notes_go(number: str) -> None:
         content = extract(page.encode(), ExtractOptions("http://mill.test/blog/a"))["content"]
         assert content.count("[^1] It still turns.") == 10
         assert "[^1]: A letter of the miller to his son" in content
+
+
+@pytest.mark.parametrize(
+    "price",
+    [
+        "<style>.old{text-decoration:line-through}</style><span class=old>12 crowns</span>",
+        "<style>p .was{color:grey;text-decoration:line-through red}</style><b class=was>12 crowns</b>",
+        "<span style='text-decoration-line:line-through'>12 crowns</span>",
+    ],
+)
+def test_a_price_that_a_style_strikes_out_is_marked(price: str) -> None:
+    text = page(f"<main><h1>The ferry</h1>{paragraphs()}<p>A ticket costs {price} nine crowns.</p></main>")["content"]
+    assert re.search(r"costs \**~~12 crowns~~\** nine", text)

@@ -29,6 +29,7 @@ def written(html: str, *, plain: bool = False) -> str:
         ("<ul>Indented<br>text <b>only</b><p>more</ul>", "Indented  \ntext **only**\n\nmore"),
         ('<ul><a href="a">x</a> <a href="b">y</a></ul>', "[x](http://a.test/docs/a) [y](http://a.test/docs/b)"),
         ("<ul><li>a<menu><li>b</menu></ul>", "- a\n  - b"),
+        ("<p>See <img src='data:image/png;base64,AAAA' alt='Plan of hives'> there</p>", "See Plan of hives there"),
         ("<div><label>Weight</label><output>4 kg</output></div>", "Weight 4 kg"),
         ("<pre>  two\n    four\n</pre>", "```\n  two\n    four\n```"),
         ('<div class="highlight-python3"><pre>x = 1</pre></div>', "```python3\nx = 1\n```"),
