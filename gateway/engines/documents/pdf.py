@@ -93,7 +93,9 @@ def read_pdf(pdfium: Any, body: bytes, out: DocumentText, wish: PdfWish = NO_WIS
                 elif _shows_something(document, number - 1):
                     scanned.append(number)
         out.drop_running_lines()
-        title = (document.get_metadata_dict().get("Title") or "").strip()
+        title = ""
+        with out.part("title"):
+            title = (document.get_metadata_dict().get("Title") or "").strip()
         return PdfText(title, last, wanted, tuple(scanned))
     except pdfium.PdfiumError as error:
         raise Unreadable("the PDF is damaged and could not be read") from error

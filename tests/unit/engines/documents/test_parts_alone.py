@@ -15,6 +15,7 @@ from gateway.engines.documents.equations import M
 from gateway.engines.documents.reader import ReadDocument, read_document
 from gateway.engines.fetch.errors import Unreadable
 from tests.support.office_files import epub_file, odt_file, pdf_file, saved
+from tests.support.pdfs import drawn_pdf
 
 _FORMULA = f'<m:oMath xmlns:m="{M[1:-1]}"><m:r><m:t>{{}}</m:t></m:r></m:oMath>'
 _MATHML = '<draw:object><math xmlns="http://www.w3.org/1998/Math/MathML"><mi>{}</mi></math></draw:object>'
@@ -135,6 +136,14 @@ def test_a_part_that_fails_costs_itself_and_is_named(
     for part in lost:
         assert part in whole.text and part not in read.text and part.replace("1", "2") in read.text
     assert set(read.text.splitlines()) <= {line.replace(lost[0], "") for line in whole.text.splitlines()} | {"| --- |"}
+
+
+def test_a_title_in_broken_utf_16_costs_itself() -> None:
+    body = drawn_pdf("BT /F 12 Tf 60 700 Td (The crane stands.) Tj ET")
+    for title, found in ((b"<FEFF00480061>", ("Ha", ())), (b"<FEFF0048D8DB>", ("", ("title",)))):
+        named = body.replace(b"trailer\n<<", b"7 0 obj\n<</Title %s>>\nendobj\ntrailer\n<</Info 7 0 R" % title)
+        read = read_document("pdf", named, plain=True)
+        assert read.text == "The crane stands." and (read.title, read.missing) == found
 
 
 @pytest.mark.parametrize("kind", _FILES)
