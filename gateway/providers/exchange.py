@@ -1,4 +1,4 @@
-"""Requests of aiohttp's session whose head was made once for all of an address: `Head`, and `request_class` for them.
+"""Requests of aiohttp's session whose head was made once for an address (`RequestHead`), and their `request_class`.
 
 A request of aiohttp's own makes its head, a payload, a writer and a task anew each time. Here head and body are written
 in one piece; what is long goes in pieces, in a task as aiohttp's.
@@ -28,7 +28,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _IS_SENT = cast(AbstractStreamWriter, SimpleNamespace(output_size=0))
 
 
-class Head:
+class RequestHead:
     """What the requests of one method to one address begin with. `headers`: all but the length of the body; the address
     has no password. Raises ValueError for control characters."""
 
@@ -53,7 +53,7 @@ def start_of(method: str, target: str, headers: Iterable[tuple[str, str]]) -> by
 class Outgoing(NamedTuple):
     """One request. `more`: headers that it alone has."""
 
-    head: Head
+    head: RequestHead
     body: bytes
     more: Mapping[str, str]
 

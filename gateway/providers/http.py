@@ -27,7 +27,7 @@ from gateway.engines.fetch.fetcher import (
 )
 from gateway.errors import UpstreamError, UpstreamTimeout
 from gateway.providers.egress import DIRECT, Egress
-from gateway.providers.exchange import Exchange, Head, Outgoing
+from gateway.providers.exchange import Exchange, Outgoing, RequestHead
 from gateway.wire.json_counts import value_count
 from gateway.wire.mended_json import mended_json
 from gateway.wire.retry_after import wait_s
@@ -398,10 +398,10 @@ class HttpClient:
         outgoing = Outgoing(head, body, trace.outgoing())
         return await session.request(method, head.url, data=outgoing, allow_redirects=False)
 
-    def _made_head(self, method: str, url: str, *headers: tuple[str, str]) -> Head:
+    def _made_head(self, method: str, url: str, *headers: tuple[str, str]) -> RequestHead:
         own = {"Accept-Encoding": "identity", "User-Agent": "gateway"}
         last = {} if self._reuses_connections else {"Connection": "close"}
-        return Head(method, url, {**own, **dict(headers), **last})
+        return RequestHead(method, url, {**own, **dict(headers), **last})
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:

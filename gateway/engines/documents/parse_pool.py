@@ -108,7 +108,7 @@ def out_of_memory(task: str) -> FetchFailed:
 
 
 @dataclass(eq=False, slots=True)
-class _Reading:
+class _PageInWork:
     """A page in work: its key, its process, and the thread that reads it there, 0 until the process has told."""
 
     owner: str
@@ -141,7 +141,7 @@ class ParsePool:
         self._restarts = RestartPolicy(longest_pause_s=_LONGEST_PAUSE_S)
         self._slots = FairQueue(size, share=share, spare=size, max_waiting=max_waiting)
         self._idle: list[Child] = []
-        self._busy: set[_Reading] = set()
+        self._busy: set[_PageInWork] = set()
         self._warming: asyncio.Task[None] | None = None
         self._ending: set[asyncio.Task[None]] = set()
         self._closed = False
@@ -181,7 +181,7 @@ class ParsePool:
 
     async def _run(self, body: bytes, options: ExtractOptions, owner: str) -> Json:
         child = self._idle_child(owner) or Child(_WORKER, self._limits, self._restarts)
-        self._busy.add(reading := _Reading(owner, child))
+        self._busy.add(reading := _PageInWork(owner, child))
         keep = False
         try:
             job = {"options": asdict(options), "cpu_s": self._cpu_limit_s(body)}

@@ -57,7 +57,7 @@ class RelayedSlot(TextSlot):
         self.text = edited(self._text, edits)
 
 
-class Joined(NamedTuple):
+class JoinedFrames(NamedTuple):
     """The frames of several chunks in one piece, and the bytes of their texts in UTF-8."""
 
     frames: bytes
@@ -110,22 +110,22 @@ class ChunkPattern(Generic[ChoiceT]):
             frames.append((self.our_before + text + self.our_after, decoded))
         return frames
 
-    def joined(self, batch: list[bytes]) -> Joined | None:
+    def joined(self, batch: list[bytes]) -> JoinedFrames | None:
         """The frames of chunks that differ from the learnt one in their texts alone, in one piece; None for others."""
         whole = batch[0] if len(batch) == 1 else b"\n".join(batch)
         if len(whole) > self.fixed_bytes and whole.startswith(self.before) and whole.endswith(self.after):
             text = whole[self.text_from : self.text_to]
             if len(batch) == 1 and _is_printable(text):
-                return Joined(b"%b%b%b" % (self.our_before, text, self.our_after), len(text))
+                return JoinedFrames(b"%b%b%b" % (self.our_before, text, self.our_after), len(text))
             texts = text.split(self.after + b"\n" + self.before)
             if len(texts) == len(batch) and _is_printable(b" ".join(texts)):
                 between = self.our_after + self.our_before
                 frames = b"%b%b%b" % (self.our_before, between.join(texts), self.our_after)
-                return Joined(frames, sum(map(len, texts)))
+                return JoinedFrames(frames, sum(map(len, texts)))
         found = self.frames(batch)  # a text has escapes, or is none
         if len(found) < len(batch):
             return None
-        return Joined(b"".join([frame for frame, _ in found]), sum(utf8_size(text) for _, text in found))
+        return JoinedFrames(b"".join([frame for frame, _ in found]), sum(utf8_size(text) for _, text in found))
 
     def slot_of(self, event: Event) -> TextSlot:
         """The text of one of this pattern's events, to be read or replaced."""

@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 
 from gateway.errors import UpstreamError
-from gateway.providers.exchange import Head, start_of
+from gateway.providers.exchange import RequestHead, start_of
 from gateway.providers.http import DISCONNECTED, HttpClient, Timeouts
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
@@ -98,4 +98,4 @@ def test_no_header_can_hold_a_control_character(value: str) -> None:
     with pytest.raises(ValueError, match="control character"):
         start_of("POST", "/v1", [("Authorization", value)])
     with pytest.raises(ValueError, match="control character"):
-        Head("POST", "http://a/v1", {"Authorization": value})
+        RequestHead("POST", "http://a/v1", {"Authorization": value})

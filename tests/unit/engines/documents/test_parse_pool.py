@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 import uvloop
 
-from gateway.engines.documents.parse_pool import ExtractOptions, ParsePool, _Reading
+from gateway.engines.documents.parse_pool import ExtractOptions, ParsePool, _PageInWork
 from gateway.engines.fetch.errors import FetchFailed
 from tests.support.waiting import until
 
@@ -84,7 +84,7 @@ async def test_slow_pages_of_one_key_do_not_keep_another_key_waiting() -> None:
         await pool.close()
 
 
-def _priority(reading: _Reading) -> int:
+def _priority(reading: _PageInWork) -> int:
     return os.getpriority(os.PRIO_PROCESS, reading.thread)
 
 
