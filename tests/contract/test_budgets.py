@@ -38,7 +38,7 @@ BUDGETS = {
     "tests": 47435,
     "top": 825,
     "web": 3595,
-    "wire": 6504,
+    "wire": 6502,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {
