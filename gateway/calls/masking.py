@@ -28,8 +28,6 @@ RESTORABLE = frozenset(("chat", "responses", "messages"))
 WEB_TOOLS = "websearch"
 """The endpoint of the web tools, as `sanitize.routes` names it."""
 
-"""Shared by all texts known to be clean: a verdict never changes once it was returned."""
-
 Masked = TypeVar("Masked")
 """An answer of a door: a WholeAnswer, a StreamedAnswer, or one that has nothing to mask."""
 

@@ -18,7 +18,7 @@ BUDGETS = {
     "access": 1687,
     "app": 1012,
     "bench": 6665,
-    "calls": 724,
+    "calls": 723,
     "child": 418,
     "cli": 2307,
     "config": 738,
@@ -38,7 +38,7 @@ BUDGETS = {
     "tests": 48463,
     "top": 825,
     "web": 3594,
-    "wire": 6513,
+    "wire": 6511,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {

@@ -138,16 +138,14 @@ class ChatStream:
 
         The events before the error are valid and are to be sent.
         """
-        events: EventBatch = []
+        events = self._run(batch, 0)
+        at = len(events)
         try:
-            at = 0
             while at < len(batch):
-                if plain := self._run(batch, at):
-                    events += plain
-                    at += len(plain)
-                else:
-                    events.extend(self._normalised(batch[at]))
-                    at += 1
+                events.extend(self._normalised(batch[at]))
+                plain = self._run(batch, at + 1)
+                events += plain
+                at += 1 + len(plain)
             self._check_length()
         except UpstreamError as error:
             return events, error
