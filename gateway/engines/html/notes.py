@@ -14,7 +14,7 @@ from gateway.engines.html.tree import BLOCKS, raw_text, remove_all, text_of, tex
 
 NOTE_MARK = re.compile(r"[\[(]?(\d{1,3}|[a-z]{1,2}|[*\u2020\u2021\u00a7]{1,3})[\])]?")
 _NUMBER = re.compile(r"[\[(]?(\d{1,3})[\])]?")
-_LEADING_NUMBER = re.compile(r"\s*[\[(]?(\d{1,3})(?:[\])]|[.:]?\s|[.:]?\Z)[.:]?\s*")
+_LEADING_NUMBER = re.compile(r"[\[(]?(\d{1,3})(?:[\])]|[.:]?\s|[.:]?\Z)[.:]?\s*+")
 _WORD_SIGN = re.compile(r"\w")
 _NO_NOTES = frozenset(
     {"body", "main", "article", "section", "table", "tr", "ol", "ul", "h1", "h2", "h3", "h4", "h5", "h6"}
@@ -245,8 +245,9 @@ def _write_note(box: Any, link: Any, name: str) -> None:
     remove_all(number for number in itertools.islice(box.iter("sup"), 1) if _begins(number) and is_mark(number))
     first = next((each for each in box.iter("p", "div") if each is not box and (each.text or "").strip()), box)
     definition = box.makeelement("note", {"define": "true"})
-    number = _LEADING_NUMBER.match(first.text or "")
-    text = (first.text or "")[number.end() :] if number is not None and number[1] == name else first.text or ""
+    text = (first.text or "").lstrip()
+    number = _LEADING_NUMBER.match(text)
+    text = text[number.end() :] if number is not None and number[1] == name else text
     definition.text, definition.tail = name, text.lstrip("\u2191^ \n\t")
     first.text = None
     first.insert(0, definition)
