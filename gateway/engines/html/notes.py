@@ -19,6 +19,7 @@ _WORD_SIGN = re.compile(r"\w")
 _NO_NOTES = frozenset(
     {"body", "main", "article", "section", "table", "tr", "ol", "ul", "h1", "h2", "h3", "h4", "h5", "h6"}
 )
+_OF_NOTES = frozenset({"p", "ul", "ol", "blockquote", "pre"})  # what may stand between one note and the next
 _NOTE_CHARS, _NOTE_LINKS = 3_000, 50  # longest note, and links in it that are looked at
 _NOTE_ROLES = frozenset({"doc-footnote", "doc-endnote", "note", "tooltip"})
 _KEEPING = frozenset({"td", "th", "li", "dd", "dt", "caption", "summary", "figcaption"})
@@ -167,12 +168,24 @@ def _find_counted(root: Any, found: dict[Any, tuple[Any, str]], order: dict[Any,
     groups = [group for group in groups if order.get(group[0], order.get(group[0].getparent(), 0)) > last]
     for box, (counted, mark) in zip(groups[-1] if groups else (), first.items(), strict=False):
         found[box] = mark, str(counted)
+    for box, following in itertools.pairwise(groups[-1] if groups else ()):
+        between = list(_until(box, following))
+        if all(each.tag in _OF_NOTES for each in between) and sum(map(text_size, between)) <= _NOTE_CHARS:
+            box.extend(between)
     led = {mark for mark, _ in found.values()}
     for mark, counted in marks:
         if mark not in led:
             _become_mark(mark, str(counted))
             if not led:
                 mark.tag, mark.text = "span", f"[{counted}]"
+
+
+def _until(box: Any, following: Any) -> Iterator[Any]:
+    """What stands between two boxes side by side."""
+    for sibling in box.itersiblings():
+        if sibling is following:
+            return
+        yield sibling
 
 
 def _begins(element: Any) -> bool:
