@@ -31,9 +31,10 @@ _TEXT_PARAGRAPHS = 2  # kept paragraphs in a box from which it holds a text
 _LEAD_BLOCKS = 6  # most blocks between the title and the text
 _PARTS_OF_TEXT = frozenset(
     {"p", "ul", "ol", "li", "dl", "dt", "dd", "blockquote", "pre", "h2", "h3", "h4", "h5", "h6", "figure", "figcaption",
-     "details", "summary", "table"}
+     "details", "summary", "table", "tbody", "tr"}
 )  # fmt: skip
 _CELLS = frozenset({"td", "th", "caption"})
+_PART_LEVELS = 40  # lists and quotations one inside the other through which the box of a text is searched
 _TITLE_FLOOR = 0.02  # the same for the title of documentation, of which `_doubted_before_title` halves nothing
 _CODE_REACH = 3  # blocks before and after code among which one must be content
 _HEADING_REACH = 12  # blocks after a heading among which content must follow
@@ -108,10 +109,13 @@ def _keep_inside_text(
             element = element.getparent()
         if element.tag in _CELLS:
             element = next(element.iterancestors("table"), element)
-        while _is_part(element) and (box := element.getparent()) is not None:
-            element = box
+        part = element
+        for _ in range(_PART_LEVELS):
             if not _is_part(element):
-                members.setdefault(element, []).append(at)
+                break
+            element = element.getparent()
+        if element is not part:
+            members.setdefault(element, []).append(at)
     for places in members.values():
         text = [
             at for at in places if keep[at] and blocks[at].paragraph.tag in ("p", "div") and _is_sentence(blocks[at])
@@ -124,6 +128,10 @@ def _keep_inside_text(
 
 
 def _is_part(element: Any) -> bool:
+    """Whether an element is a part of the text around it; so is a cell that holds one table and nothing else, with the
+    table around it."""
+    if element.tag in _CELLS:
+        return len(element) == 1 and element[0].tag == "table" and not (element.text or element[0].tail or "").strip()
     return element.tag in _PARTS_OF_TEXT or (element.get("role") or "").lower() in MESSAGES
 
 

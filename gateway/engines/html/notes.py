@@ -14,11 +14,12 @@ from gateway.engines.html.tree import BLOCKS, raw_text, remove_all, text_of, tex
 
 NOTE_MARK = re.compile(r"[\[(]?(\d{1,3}|[a-z]{1,2}|[*\u2020\u2021\u00a7]{1,3})[\])]?")
 _NUMBER = re.compile(r"[\[(]?(\d{1,3})[\])]?")
-_LEADING_NUMBER = re.compile(r"\s*[\[(]?(\d{1,3})(?:[\])]|[.:]?\s|[.:]?\Z)[.:]?\s*")
+_LEADING_NUMBER = re.compile(r"[\[(]?(\d{1,3})(?:[\])]|[.:]?\s|[.:]?\Z)[.:]?\s*+")
 _WORD_SIGN = re.compile(r"\w")
 _NO_NOTES = frozenset(
     {"body", "main", "article", "section", "table", "tr", "ol", "ul", "h1", "h2", "h3", "h4", "h5", "h6"}
 )
+_OF_NOTES = frozenset({"p", "ul", "ol", "blockquote", "pre"})  # what may stand between one note and the next
 _NOTE_CHARS, _NOTE_LINKS = 3_000, 50  # longest note, and links in it that are looked at
 _NOTE_ROLES = frozenset({"doc-footnote", "doc-endnote", "note", "tooltip"})
 _KEEPING = frozenset({"td", "th", "li", "dd", "dt", "caption", "summary", "figcaption"})
@@ -167,12 +168,24 @@ def _find_counted(root: Any, found: dict[Any, tuple[Any, str]], order: dict[Any,
     groups = [group for group in groups if order.get(group[0], order.get(group[0].getparent(), 0)) > last]
     for box, (counted, mark) in zip(groups[-1] if groups else (), first.items(), strict=False):
         found[box] = mark, str(counted)
+    for box, following in itertools.pairwise(groups[-1] if groups else ()):
+        between = list(_until(box, following))
+        if all(each.tag in _OF_NOTES for each in between) and sum(map(text_size, between)) <= _NOTE_CHARS:
+            box.extend(between)
     led = {mark for mark, _ in found.values()}
     for mark, counted in marks:
         if mark not in led:
             _become_mark(mark, str(counted))
             if not led:
                 mark.tag, mark.text = "span", f"[{counted}]"
+
+
+def _until(box: Any, following: Any) -> Iterator[Any]:
+    """What stands between two boxes side by side."""
+    for sibling in box.itersiblings():
+        if sibling is following:
+            return
+        yield sibling
 
 
 def _begins(element: Any) -> bool:
@@ -245,8 +258,9 @@ def _write_note(box: Any, link: Any, name: str) -> None:
     remove_all(number for number in itertools.islice(box.iter("sup"), 1) if _begins(number) and is_mark(number))
     first = next((each for each in box.iter("p", "div") if each is not box and (each.text or "").strip()), box)
     definition = box.makeelement("note", {"define": "true"})
-    number = _LEADING_NUMBER.match(first.text or "")
-    text = (first.text or "")[number.end() :] if number is not None and number[1] == name else first.text or ""
+    text = (first.text or "").lstrip()
+    number = _LEADING_NUMBER.match(text)
+    text = text[number.end() :] if number is not None and number[1] == name else text
     definition.text, definition.tail = name, text.lstrip("\u2191^ \n\t")
     first.text = None
     first.insert(0, definition)

@@ -26,7 +26,8 @@ _NOISE = re.compile(
 )
 _ESCAPE = re.compile(r"\\([0-9a-fA-F]{1,6})\s?")
 _BRACE = re.compile(r"[{}]")
-_SELECTOR = re.compile(r"(?:([\w-]*)((?:\.[\w-]+)*)\s+)?([\w-]*)((?:\.[\w-]+)*)")
+_STATEMENTS = re.compile(r"\A(?:\s*+@[^;]*+;)++")  # such as `@import "x";`
+_SELECTOR = re.compile(r"(?:([\w-]*+)((?:\.[\w-]++)*+)\s++)?([\w-]*+)((?:\.[\w-]++)*+)")
 _LENGTH = re.compile(r"([+-]?(?:\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})(?:e[+-]?\d)?)([a-z%]{0,5})")
 _CALC = re.compile(r"calc\(([^()]*)\)")
 _PIXELS = {
@@ -130,9 +131,9 @@ class Styles:
                 match = _SELECTOR.fullmatch(selector.strip())
                 if match is None or not (match[3] or match[4]):
                     continue
-                found = self._fitting(root, match[3], match[4])
+                found = self._fitting(root, match[3].lower(), match[4])
                 if found and (match[1] or match[2]):
-                    found = self._inside(found, set(self._fitting(root, match[1], match[2])))
+                    found = self._inside(found, set(self._fitting(root, match[1].lower(), match[2])))
                 if found:
                     self._found.append((declared, found))
                 for element in found:
@@ -141,7 +142,6 @@ class Styles:
     def _fitting(self, root: Any, tag: str, classes: str) -> list[Any]:
         """The elements of a type and with classes, such as `p` and `.note.big`; none where the work is too much."""
         names = [f".{name}" for name in classes.split(".")[1:]]
-        tag = tag.lower()
         found = self._members.get(names[0], []) if names else self._members.setdefault(tag, list(root.iter(tag)))
         self._looks -= len(found)
         self.is_cut = self.is_cut or self._looks < 0
@@ -179,12 +179,11 @@ def _is_read(sheet: Any) -> bool:
 def _rules_of(sheet: str) -> Iterator[tuple[str, str]]:
     """(selectors, declarations) of the rules, and (prelude, rules) of the at-rules, that stand in no other one."""
     text = _NOISE.sub(_without_noise, sheet)
-    depth = start = 0
-    prelude = ""
+    depth, start, prelude = 0, 0, ""
     for match in _BRACE.finditer(text):
         if match[0] == "{":
             if not depth:
-                prelude, start = text[start : match.start()].rpartition(";")[2].strip(), match.end()
+                prelude, start = _STATEMENTS.sub("", text[start : match.start()]).strip(), match.end()
             depth += 1
         elif depth:
             depth -= 1

@@ -150,6 +150,11 @@ def test_a_message_inside_the_text_is_text(at: int, message: str, role: str) -> 
     ("table", "written"),
     [
         ("<table><tr><th>Day<th>Time<tr><td>Monday<td>9.30<tr><td>Friday<td>8.15</table>", "| Friday | 8.15 |"),
+        (
+            "<table><tr><th colspan=2>Crew<tr><td><table><tr><td>Ida<td>mate<tr><td>Jo<td>cook</table><td>"
+            "<table><tr><td>Sven<td>boy<tr><td>Ruth<td>captain</table></table>",
+            "| Ruth | captain |",
+        ),
         ("<table>A stray line.<tr><td>Day<td>Time<tr><td>Friday<td>8.15</table>", "| Day | Time |"),
         ("<table><form><tr><td>Day<td>Time<tr><td>Friday<td>8.15</form></table>", "| Day | Time |"),
         (

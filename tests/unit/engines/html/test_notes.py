@@ -69,6 +69,12 @@ def test_a_note_beside_its_number_stands_below_the_paragraph(note: str) -> None:
     assert "calm[^1] and the wind is low.\n\n[^1]: By the log.\n\nTickets" in text
 
 
+def test_what_stands_between_two_notes_belongs_to_the_first() -> None:
+    notes = "<h4>Notes</h4><p>1 By the log.</p><ul><li>May</li><li>June</li></ul><p>2 Against one vote.</p>"
+    text = _read(f"<main>{_TEXT.format('<sup>1</sup>', '<sup>2</sup>')}</main><div>{notes}</div>")
+    assert re.search(r"\[\^1\]: By the log\.\n\n- May\n- June\n\n\[\^2\]: Against", text)
+
+
 def test_numbers_without_notes_are_parted_from_their_words_and_powers_are_not() -> None:
     assert "calm[1] and" in (text := _read(f"<main>{_TEXT.format('<sup>1</sup>', '<sup>2</sup>')}</main>"))
     assert "mate[2], who" in text

@@ -20,7 +20,7 @@ MATCHING = ["section .x", ".t p", ".s.t .x.big", ".q, section .x", "p.big", ".x"
 NOT_MATCHING = ["section .q", ".q .x", ".X", "a > > .x", "", "div.x", "p section", ".x.q"]
 NOT_READ = [
     "h2+div .x", "[data-k]", ".x:is(p)", ".x:hover", ".x::before", ".d>:first-child", "section>div>.x", "#y", "p#y.x",
-    "section:has(.x) .x", "body section .x", "section *", ".\\78",
+    "section:has(.x) .x", "body section .x", "section *", ".\\78", "a; .x",
 ]  # fmt: skip
 HIDING = [
     ".x{display:none;display:bogus}", ".x{position:absolute}.x{left:-9999px}", ".x{color:#fff}",
