@@ -290,7 +290,7 @@ def test_the_embedded_model_streams_a_message(claude: anthropic.Anthropic) -> No
     with claude.messages.stream(model="SvcLLM", max_tokens=12, messages=HELLO) as stream:
         pieces = list(stream.text_stream)
         message = stream.get_final_message()
-    assert len(pieces) > 3 and message.stop_reason == "max_tokens"
+    assert len(pieces) > 1 and message.stop_reason == "max_tokens"
     read = message.usage.input_tokens + (message.usage.cache_read_input_tokens or 0)
     assert message.usage.output_tokens == 12 and read > 10
 
