@@ -35,7 +35,7 @@ BUDGETS = {
     "schemas": 242,
     "services": 5466,
     "shared_state": 1254,
-    "tests": 48474,
+    "tests": 48475,
     "top": 825,
     "web": 3594,
     "wire": 6511,

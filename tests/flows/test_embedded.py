@@ -287,7 +287,8 @@ def test_the_responses_route_forces_a_call_and_reads_its_output(client: OpenAI, 
 
 
 def test_the_embedded_model_streams_a_message(claude: anthropic.Anthropic) -> None:
-    with claude.messages.stream(model="SvcLLM", max_tokens=12, messages=HELLO) as stream:
+    asked: Any = [{"role": "user", "content": "Write a long story about a ship."}]
+    with claude.messages.stream(model="SvcLLM", max_tokens=12, messages=asked, extra_body={"temperature": 0}) as stream:
         pieces = list(stream.text_stream)
         message = stream.get_final_message()
     assert len(pieces) > 1 and message.stop_reason == "max_tokens"
