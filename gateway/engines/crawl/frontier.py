@@ -170,8 +170,8 @@ class Frontier:
     def pop(self, *, home_only: bool = False, named_only: bool = False) -> Visit | None:
         """The next page, most promising first, then breadth first; None when no page waits.
 
-        With `home_only` it is a page of the crawl's own site, so that slow hosts elsewhere do not delay the crawl; with
-        `named_only` None, too, where no wanted word stands in the link of the next one.
+        `home_only` considers only pages of the crawl's own site, so that slow hosts elsewhere do not delay the crawl.
+        `named_only` returns None, and keeps the page, if the next page's link contains no wanted word.
         """
         for heap in (self._home, self._away):
             while heap and self._waiting.get(heap[0][1].url) is not heap[0]:

@@ -83,7 +83,7 @@ class _Letter(NamedTuple):
 
 
 def read_page(raw: Any, document: Any, index: int, out: DocumentText) -> PdfPage:
-    """Page `index`, from 0. `raw`: PDFium's functions; `out` is told text that the page holds and does not draw."""
+    """Reads page `index`, counted from 0. `raw` holds PDFium's functions; `out` records hidden text and its cause."""
     page = document[index]
     links: list[tuple[Rect, str]] = []
     fields: list[Word] = []

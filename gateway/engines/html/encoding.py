@@ -1,8 +1,8 @@
 """Finds a page's encoding, decodes it and refuses what is no text, by the WHATWG Encoding and HTML standards.
 
 Order: byte-order mark, HTTP header, a declaration in the first 4 KB, UTF-8 if it is (nearly) valid, a guess by the
-letters of each script, else windows-1252. What is said is checked: a page in UTF-8 or in letters of another script is
-read as that, where the encoding that is said gives garbage. Only the standard's own encodings count, under its own
+letters of each script, else windows-1252. A declared encoding is checked: if it gives garbage, the page
+is read as UTF-8 or as the script that its letters show. Only the standard's own encodings count, under its own
 labels: Python knows others (`utf-7`, `unicode_escape`) in which a page could hide its text. Read 2026-11-21.
 """
 
@@ -84,7 +84,7 @@ def decode(body: bytes, content_type: str) -> str:
 
 
 def decoded(body: bytes, content_type: str) -> Decoded:
-    """As `decode`, with whether what is said of the encoding is wrong."""
+    """Does the work of `decode` and also tells whether the page's header or declaration names a wrong encoding."""
     for mark, name in _BOMS:
         if body.startswith(mark):
             return Decoded(body[len(mark) :].decode(name, "replace"))
@@ -104,8 +104,8 @@ def decoded(body: bytes, content_type: str) -> Decoded:
 
 
 def _checked(body: bytes, codec: str) -> str:
-    """The encoding that is said, or the likelier one where it yields garbage. Encodings of Latin letters cannot be told
-    from one another."""
+    """Returns the declared encoding, or a likelier one if the declared one yields garbage. It cannot tell encodings of
+    Latin letters from one another."""
     if body.isascii() or codec.startswith("utf-16"):
         return codec
     text = body.decode("utf-8", "replace")

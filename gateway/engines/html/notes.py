@@ -1,7 +1,7 @@
 """Marks footnotes: a number in the text and the note that it leads to become `note` elements of one name.
 
-A note is led to by a link, stands in a numbered list behind the text, or beside its number. Runs in the parsing
-processes.
+A note is recognized in three forms: a link leads to it, it is an item of a numbered list after the text, or it stands
+beside its number. Runs in the parsing processes.
 """
 
 import itertools
