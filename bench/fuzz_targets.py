@@ -22,8 +22,8 @@ from gateway.engines.documents.feeds import read_sitemap
 from gateway.engines.documents.page import extract
 from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.fetch import robots
+from gateway.engines.fetch.decompression import DamagedBody, Decompressor, OutputTooLarge
 from gateway.engines.fetch.errors import Unreadable
-from gateway.engines.fetch.fetcher import DamagedBody, Decompressor, OutputTooLarge
 from gateway.engines.fetch.urls import canonical, join, parse_url
 from gateway.engines.html.encoding import decode
 from gateway.errors import GatewayError, InvalidRequest, UpstreamError

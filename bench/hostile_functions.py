@@ -28,7 +28,7 @@ from gateway.engines.documents.parse_worker import MAX_STACK_FRAMES
 from gateway.engines.documents.sniff import read
 from gateway.engines.embedding.worker import WordPiece, load_vocabulary
 from gateway.engines.fetch import robots, urls
-from gateway.engines.fetch.fetcher import DamagedBody, decoder_for
+from gateway.engines.fetch.decompression import DamagedBody, decoder_for
 from gateway.engines.html import cleaning, encoding, head, tree
 from gateway.engines.index import passage_rows, query, signals
 from gateway.engines.index.vector_rows import passage_text

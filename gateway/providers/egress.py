@@ -16,7 +16,7 @@ import aiohttp
 from yarl import URL
 
 from gateway.config.settings import Secret
-from gateway.engines.fetch.fetcher import BoundedConnector
+from gateway.engines.fetch.bounded_connector import BoundedConnector
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,16 +15,13 @@ import orjson
 
 from gateway import trace
 from gateway.domain import Relay
-from gateway.engines.fetch.fetcher import (
+from gateway.engines.fetch.bounded_connector import (
     MAX_FIELD_BYTES,
     MAX_HEADERS,
     CountingConnection,
-    DamagedBody,
-    Decompressor,
-    OutputTooLarge,
     are_headers_too_large,
-    steps_of,
 )
+from gateway.engines.fetch.decompression import DamagedBody, Decompressor, OutputTooLarge, steps_of
 from gateway.errors import UpstreamError, UpstreamTimeout
 from gateway.providers.egress import DIRECT, Egress
 from gateway.providers.exchange import Exchange, Outgoing, RequestHead

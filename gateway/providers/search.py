@@ -17,7 +17,7 @@ import orjson
 
 from gateway import schemas, trace
 from gateway.domain import Json, SearchRequest, WebCall
-from gateway.engines.fetch.fetcher import are_headers_too_large
+from gateway.engines.fetch.bounded_connector import are_headers_too_large
 from gateway.errors import GatewayError, UpstreamError, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
 from gateway.key_scrubber import scrub_keys
 from gateway.providers.egress import DIRECT, Egress

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from aiohttp import hdrs
 
-from gateway.engines.fetch.fetcher import MAX_MEMBERS, DamagedBody, Decompressor
+from gateway.engines.fetch.decompression import MAX_MEMBERS, DamagedBody, Decompressor
 from gateway.errors import InvalidRequest, PayloadTooLarge, UnsupportedMediaType
 from gateway.resilience.slices import Steps
 

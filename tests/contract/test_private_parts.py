@@ -35,7 +35,7 @@ TOUCHES: dict[str, dict[str, str]] = {
         "_serialize_headers": "head and body of an answer leave in one piece; its writer joins them in five calls",
     },
     "web.replies": {"_ping_task": "aiohttp-sse keeps the ended task of its pings, which keeps the request"},
-    "engines.fetch.fetcher": {
+    "engines.fetch.bounded_connector": {
         "_factory": "a connector has no public hook for the class of its connections",
         "_loop": "the loop of a connector",
     },

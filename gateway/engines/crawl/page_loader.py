@@ -17,8 +17,9 @@ from urllib.parse import urlsplit
 from gateway.domain import Json
 from gateway.engines.documents.parse_pool import ExtractOptions, ParsePool
 from gateway.engines.documents.pictures import PictureReader
+from gateway.engines.fetch.decompression import decoder_for
 from gateway.engines.fetch.errors import FetchFailed, Unreadable
-from gateway.engines.fetch.fetcher import HTML_ACCEPT, PAGE_ACCEPT, Fetched, Fetcher, FetchLimits, decoder_for
+from gateway.engines.fetch.fetcher import HTML_ACCEPT, PAGE_ACCEPT, Fetched, Fetcher, FetchLimits
 from gateway.engines.fetch.host_slots import HostSlots
 from gateway.engines.fetch.urls import canonical, route_of
 from gateway.engines.html.head import refresh_target

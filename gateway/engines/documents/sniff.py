@@ -14,8 +14,8 @@ from gateway.engines.documents.mail import is_mail, read_mail
 from gateway.engines.documents.notebook import is_notebook, read_notebook
 from gateway.engines.documents.parse_pool import SNIFFED_BYTES, ZIP, is_pdf
 from gateway.engines.documents.reader import archive_kind
+from gateway.engines.fetch.decompression import decoder_for
 from gateway.engines.fetch.errors import FetchFailed, Unreadable
-from gateway.engines.fetch.fetcher import decoder_for
 from gateway.engines.html.encoding import decode, not_text, text_only, wide_codec
 from gateway.engines.words.sections import fenced
 from gateway.wire.image_header import media_type

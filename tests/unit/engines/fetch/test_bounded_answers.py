@@ -8,10 +8,11 @@ import aiohttp
 import pytest
 from aiohttp.client_proto import ResponseHandler
 
-from gateway.engines.fetch import fetcher
+from gateway.engines.fetch import bounded_connector
 from gateway.engines.fetch.address_policy import AddressPolicy
+from gateway.engines.fetch.bounded_connector import MAX_INTERIM, BoundedConnector
 from gateway.engines.fetch.errors import FetchFailed
-from gateway.engines.fetch.fetcher import MAX_INTERIM, BoundedConnector, Fetcher, FetchLimits
+from gateway.engines.fetch.fetcher import Fetcher, FetchLimits
 from gateway.engines.fetch.robots import RobotsCache
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -197,13 +198,13 @@ async def test_a_reader_slower_than_its_server_gets_every_byte(size: int) -> Non
 
 async def test_a_piece_that_comes_alone_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     parsed: list[int] = []
-    parse = fetcher._parse
+    parse = bounded_connector._parse
 
     def noted(protocol: ResponseHandler, data: bytes) -> None:
         parsed.append(len(data))
         parse(protocol, data)
 
-    monkeypatch.setattr(fetcher, "_parse", noted)
+    monkeypatch.setattr(bounded_connector, "_parse", noted)
     async with answering([b"word"] * 20, 0.005) as answer:
         assert await answer.content.read() == b"word" * 20
     assert 0 < len(parsed) <= 23 and 0 not in parsed, "aiohttp by itself parses nothing after each read"

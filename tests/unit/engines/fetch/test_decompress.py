@@ -6,14 +6,8 @@ import zlib
 
 import pytest
 
+from gateway.engines.fetch.decompression import MAX_MEMBERS, DamagedBody, Decompressor, OutputTooLarge, decoder_for
 from gateway.engines.fetch.errors import FetchFailed
-from gateway.engines.fetch.fetcher import (
-    MAX_MEMBERS,
-    DamagedBody,
-    Decompressor,
-    OutputTooLarge,
-    decoder_for,
-)
 from tests.support.cpu_time import takes_less
 
 TEXT = "What a page says, and says again: gateways, crawlers, ümläuts. ".encode() * 400
