@@ -1,6 +1,7 @@
 """Charts and diagrams of Office documents: a chart's title, axes and values, and the texts of a diagram.
 
-Source: ECMA-376, part 1, 21.2 (charts) and 21.4 (diagrams); read 2026-11-29.
+Source: ECMA-376, part 1, 21.2 (charts) and 21.4 (diagrams); MS-ODRAWXML, 2.24 (the newer charts, such as waterfalls and
+treemaps); read 2026-11-29.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,6 +14,7 @@ from gateway.engines.documents.office import R_ID, Package, Relation
 
 _MAIN = "http://schemas.openxmlformats.org/drawingml/2006"
 _A, _C, _DIAGRAM = f"{{{_MAIN}/main}}", f"{{{_MAIN}/chart}}", f"{{{_MAIN}/diagram}}"
+_EXTENDED = "{http://schemas.microsoft.com/office/drawing/2014/chartex}"
 _DATA = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}dm"
 MAX_POINTS = 10_000
 """Rows of a chart's values."""
@@ -20,13 +22,15 @@ MAX_POINTS = 10_000
 
 def write_drawings(element: Any, package: Package, relations: Mapping[str, Relation], out: DocumentText) -> None:
     """Writes the charts and diagrams inside an element. `relations`: of its part."""
-    for drawn in element.iter(f"{_C}chart", f"{_DIAGRAM}relIds"):
-        is_chart = drawn.tag == f"{_C}chart"
+    for drawn in element.iter(f"{_C}chart", f"{_EXTENDED}chart", f"{_DIAGRAM}relIds"):
+        is_chart = drawn.tag != f"{_DIAGRAM}relIds"
         relation = relations.get(drawn.get(R_ID if is_chart else _DATA, ""))
         with out.part("chart" if is_chart else "diagram"):
             root = package.root(relation.target) if relation is not None else None
-            if root is not None and is_chart:
+            if root is not None and drawn.tag == f"{_C}chart":
                 _write_chart(root, out)
+            elif root is not None and is_chart:
+                _write_extended(root, out)
             elif root is not None:
                 out.items(list(_nodes(root)))
 
@@ -51,6 +55,21 @@ def _write_chart(root: Any, out: DocumentText) -> None:
                 out.table([[across, name], *_rows([place, values])])
 
 
+def _write_extended(root: Any, out: DocumentText) -> None:
+    """The title of a newer chart; for each series a table: the levels of its categories, the outermost first, and its
+    values."""
+    chart = root.find(f"{_EXTENDED}chart")
+    out.paragraph(_title(chart))
+    data = {each.get("id"): each for each in root.iterfind(f"{_EXTENDED}chartData/{_EXTENDED}data")}
+    for series in chart.iter(f"{_EXTENDED}series"):
+        own = data.get(_value(series, "dataId"), root)
+        places = [each for held in own.iterfind(f"{_EXTENDED}strDim") for each in reversed(held)]
+        values = list(own.iterfind(f"{_EXTENDED}numDim/{_EXTENDED}lvl"))
+        columns = [_values(each) for each in (*places, *values) if each.tag == f"{_EXTENDED}lvl"]
+        name = " ".join(each for held in series.iterfind(f"{_EXTENDED}tx") for each in held.itertext(f"{_EXTENDED}v"))
+        out.table([[*[""] * (len(columns) - len(values)), *[name] * len(values)], *_rows(columns)])
+
+
 def _rows(columns: list[list[str]]) -> list[list[str]]:
     return [list(row) for row in zip_longest(*columns, fillvalue="")]
 
@@ -62,12 +81,12 @@ def _named(series: str, axis: str) -> str:
 
 def _title(element: Any) -> str:
     """The title of a chart or axis: of its own text, or of the cell that it names."""
-    title = element.find(f"{_C}title") if element is not None else None
-    return " ".join("".join(title.itertext(f"{_A}t", f"{_C}v")).split()) if title is not None else ""
+    title = next(element.iterchildren(f"{_C}title", f"{_EXTENDED}title"), None) if element is not None else None
+    return " ".join("".join(title.itertext(f"{_A}t", f"{_C}v", f"{_EXTENDED}v")).split()) if title is not None else ""
 
 
 def _value(element: Any, name: str) -> str:
-    child = element.find(f"{_C}{name}")
+    child = next(element.iterchildren(f"{_C}{name}", f"{_EXTENDED}{name}"), None)
     return child.get("val", "") if child is not None else ""
 
 
@@ -93,11 +112,12 @@ def _points(series: Any, *names: str) -> list[str]:
 def _values(holder: Any) -> list[str]:
     """The values that a chart keeps, in their places, each as its number format shows it."""
     found: dict[int, str] = {}
-    usual = holder.findtext(f".//{_C}formatCode") or ""
-    for point in holder.iter(f"{_C}pt"):
+    usual = holder.findtext(f".//{_C}formatCode") or holder.get("formatCode", "")
+    for point in holder.iter(f"{_C}pt", f"{_EXTENDED}pt"):
         place = point.get("idx", "")
         if place.isdecimal() and int(place[:9]) < MAX_POINTS:
-            found[int(place[:9])] = number_text(point.findtext(f"{_C}v") or "", point.get("formatCode", usual))
+            text = point.findtext(f"{_C}v") or point.text or ""
+            found[int(place[:9])] = number_text(text.strip(), point.get("formatCode", usual))
     return [found.get(place, "") for place in range(max(found, default=-1) + 1)]
 
 
