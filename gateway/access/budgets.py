@@ -59,9 +59,13 @@ LEAST_OUTPUT = 256
 _TRIES = 4
 """How often a smaller amount is tried where others reserve at the same time."""
 
-OUTPUT_LIMITS = ("max_completion_tokens", "max_output_tokens", "max_tokens")
+_LIMIT_FIELDS = ("max_completion_tokens", "max_output_tokens", "max_tokens")
 """Fields of chat and responses bodies that bound the output."""
-_ANSWERS = ("n", "best_of")
+_OWN_LIMIT_FIELDS = ("n_predict", "max_new_tokens", "num_predict")
+"""The same as llama.cpp, SGLang and Ollama call it: there they go before `max_tokens`."""
+_ALL_LIMIT_FIELDS = (*_LIMIT_FIELDS, *_OWN_LIMIT_FIELDS)
+_ANSWERS = ("n", "best_of", "candidate_count", "num_return_sequences")
+"""Fields that multiply it."""
 _ENDLESS = 2**53
 
 TOKENS_MINUTE, TOKENS_DAY, TOOLS_DAY, SPEND_MONTH = "tokens-minute", "tokens-day", "tool-calls-day", "spend-month"
@@ -403,7 +407,7 @@ class Reservation:
         self._answers, self.limit = 0, 0
         if asked.has_output:
             self._answers = asked.largest(_ANSWERS) or 1
-            self.limit = asked.largest(OUTPUT_LIMITS) or self._budgets.reserve_tokens + asked.thoughts
+            self.limit = asked.largest(_ALL_LIMIT_FIELDS) or self._budgets.reserve_tokens + asked.thoughts
         self._least = min(self.limit, max(LEAST_OUTPUT, asked.thoughts + 1))
         self._is_seen = bool(asked.body.get("stream")) and not asked.thinks and not any(map(tokens.thinks, models))
         self._reserved = [0] * len(bounds)
@@ -437,16 +441,19 @@ class Reservation:
 
     def limited(self, body: Json) -> Json:
         """The body with `limit` in each field that bounds the output, in `max_tokens` or, for `input`, in
-        `max_output_tokens` where none does."""
+        `max_output_tokens` where no usual one does."""
         if not self.limit:
             return body
-        names = [name for name in OUTPUT_LIMITS if body.get(name) is not None]
+        names = [name for name in _LIMIT_FIELDS if body.get(name) is not None]
         names = names or ["max_output_tokens" if "input" in body else "max_tokens"]
+        names += [name for name in _OWN_LIMIT_FIELDS if name in body]
         return {**body, **{name: min(_count(body.get(name)) or self.limit, self.limit) for name in names}}
 
-    def clipped(self, sent: Json) -> Json:
-        """What an upstream is sent, after the operator's own fields: these cannot raise the limit."""
-        over = {name: self.limit for name in OUTPUT_LIMITS if _count(sent.get(name)) > self.limit}
+    def clipped(self, sent: Json, renamed: Mapping[str, str]) -> Json:
+        """What an upstream is sent, after the operator's own fields: these cannot raise the limit, nor can a field of
+        the caller's under the name to which the operator has `renamed` one."""
+        names = {*_ALL_LIMIT_FIELDS, *(renamed.get(name, name) for name in _LIMIT_FIELDS)}
+        over = {name: self.limit for name in names if _count(sent.get(name)) > self.limit}
         return {**sent, **over} if over else sent
 
     def wrote(self, size: int) -> bool:
@@ -595,7 +602,9 @@ def _shown(bound: _Bound, amount: int) -> str:
 
 
 def _count(value: Any) -> int:
-    """A whole number above 0; 0 for anything else."""
+    """A whole number above 0, which JSON may write as `8.0`; 0 for anything else."""
+    if isinstance(value, float) and value.is_integer():
+        return max(0, int(value))
     return max(0, value) if isinstance(value, int) and not isinstance(value, bool) else 0
 
 

@@ -137,7 +137,7 @@ class NativeResponses:
     def _sent(self, call: "_NativeCall", attempt: Attempt, stats: RequestStats) -> Json:
         user = self._completions.hashed_user(call.body, stats)
         sent = to_native(call.body, call.earlier, attempt.target.options, user)
-        return sent if call.held is None else call.held.clipped(sent)
+        return sent if call.held is None else call.held.clipped(sent, attempt.target.options.rules.rename)
 
 
 class _NativeCall(NamedTuple):

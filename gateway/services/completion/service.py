@@ -182,7 +182,7 @@ class CompletionService:
         if call.turn.states:
             body = {**body, "messages": call.turn.messages_for(attempt.maker, options.rules.thoughts)}
         sent = to_upstream(body, options, user=self.hashed_user(body, stats), is_plain=call.turn.is_plain)
-        return sent if call.held is None else call.held.clipped(sent)
+        return sent if call.held is None else call.held.clipped(sent, options.rules.rename)
 
     def notes(self) -> list[str]:
         """What an operator must know: upstreams that are not called for a while, and why."""

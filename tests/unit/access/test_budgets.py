@@ -120,7 +120,23 @@ async def test_of_several_limits_the_largest_is_reserved_and_each_is_lowered_to_
     held = await key.reserve(body)
     sent = held.limited(body)
     assert (sent["max_completion_tokens"], sent["max_tokens"]) == (1, 800) and key.left() == 0
-    assert held.clipped({"max_tokens": 4000, "max_output_tokens": 10}) == {"max_tokens": 800, "max_output_tokens": 10}
+    sent = {"max_tokens": 4000, "max_output_tokens": 10, "longest": 801}
+    assert held.clipped(sent, {"max_tokens": "longest"}) == {"max_tokens": 800, "max_output_tokens": 10, "longest": 800}
+
+
+@pytest.mark.parametrize("name", ["n_predict", "max_new_tokens", "num_predict"])
+async def test_a_backends_own_limit_is_reserved_and_lowered_beside_the_usual_one(budgets: Budgets, name: str) -> None:
+    key = Key(budgets, tokens_per_day=1000)
+    held = await key.reserve({**BODY, "max_tokens": None, name: 5000})
+    sent = held.limited({**BODY, "max_tokens": None, name: 5000})
+    assert (sent["max_tokens"], sent[name]) == (800, 800) and key.left() == 0
+
+
+@pytest.mark.parametrize("name", ["n", "best_of", "candidate_count", "num_return_sequences"])
+async def test_a_number_of_answers_counts_however_json_writes_it(budgets: Budgets, name: str) -> None:
+    key = Key(budgets, tokens_per_day=10_000)
+    await key.reserve({**BODY, "max_tokens": 1000.0, name: 4.0})
+    assert key.left() == 10_000 - INPUT - 4 * 1000
 
 
 async def test_what_is_left_is_divided_among_the_answers(budgets: Budgets) -> None:
