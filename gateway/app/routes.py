@@ -107,7 +107,7 @@ def _responses_rows(parts: ResponseParts) -> list[Endpoint]:
         row("GET", f"{one}/input_items", responses.input_items),
         row("POST", "/v1/conversations", talks.create, talks.check, name="conversations"),
         row("GET", talk, talks.retrieve, name="conversations"),
-        row("POST", talk, talks.update, talks.check, name="conversations"),
+        row("POST", talk, talks.update, talks.check, talks.reads, name="conversations"),
         row("DELETE", talk, talks.delete, name="conversations"),
         row("GET", f"{talk}/items", talks.items, name="conversations"),
         row("POST", f"{talk}/items", talks.add, talks.check, talks.reads, name="conversations"),

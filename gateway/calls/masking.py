@@ -22,6 +22,7 @@ from gateway.texts import TextSlot, TextUnit
 from gateway.wire import sse
 from gateway.wire.dialect import Dialect
 from gateway.wire.sanitizer_report import ending_of, merged_reports, report_of
+from gateway.wire.url_citations import KeptLinks, annotated
 
 RESTORABLE = frozenset(("chat", "responses", "messages"))
 """Interfaces on which `replace` puts values back; on others it means redact."""
@@ -131,6 +132,7 @@ class Masking:
             self._work.masks.know(each.values)
             self._addresses |= {self._placeholders.filled(own) for own in addresses_of({"input": each.items})}
         if isinstance(body, dict):
+            self._placeholders.set_apart(body, {id(item) for each in stored for item in each.items})
             self._placeholders.reserve_typed(body)
             self._addresses |= addresses_of(body)
             self._is_json = asks_for_json(body)
@@ -255,6 +257,7 @@ class Masking:
         """Mask a whole answer in place, then put values back. Findings in a request that is one question are noted on
         the answer's first unit."""
         sanitizer, dialect = self._sanitizer, self._dialect
+        links = KeptLinks(annotated(data))
         verdicts = [*request_verdicts] if dialect.is_one_question else []
         for unit in dialect.reply_units(data):
             if sanitizer.responses and not sanitizer.is_known_clean(unit, "responses"):
@@ -268,13 +271,13 @@ class Masking:
             if any(verdicts) or restored:
                 dialect.note_findings(unit, merged_reports([_merged(verdicts), restored]))
             verdicts = []
+        links.place(self._placeholders.filled if self._placeholders else str)
 
     async def _restore(self, unit: TextUnit, data: object, restorer: Restorer) -> Json:
         """Put values back into a unit of a whole answer; what came of it, for the report."""
         answer = unit.owner if isinstance(unit.owner, dict) else data
         before = restorer.restored.copy(), restorer.left.copy()
-        for slot in self._slots_anew(unit, data):
-            restorer.restore(slot, answer if isinstance(answer, dict) else None)
+        for _ in restorer.restore_all(self._slots_anew(unit, data), answer if isinstance(answer, dict) else None):
             await self._work.pace()
         return {
             name: dict(sorted((now - then).items()))

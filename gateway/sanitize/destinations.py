@@ -25,6 +25,8 @@ _MARKS_BEFORE = 3
 """Characters before one that are needed to read it: `url(`."""
 _BEGINS = re.compile(r"(?<=<)[A-Za-z]|(?<=\])[(:]|(?<=[uU][rR][lL])\(")
 _GOES_ON = re.compile(_BEGINS.pattern + r"|[\"'>=()\s]")
+_BASE = re.compile(r"(?i)<base[\s/]")
+_BASE_CHARS = 5
 _FIRST = re.compile(r"\s+|\S")
 _WEB = r"(?:https?|wss?|ftp|javascript|vbscript|data)\s{0,3}:"
 _ELSEWHERE = re.compile(
@@ -67,11 +69,15 @@ def leads_elsewhere(address: str) -> bool:
 
 
 class AddressReader:
-    """Reads a text forward and knows in which addresses its end stands."""
+    """Reads a text forward and knows in which addresses its end stands. `has_base`: an element `base` was read, which
+    may lead all addresses behind it to another host."""
 
-    __slots__ = ("_angle", "_awaits_destination", "_awaits_value", "_in_tag", "_length", "_open", "_past", "_values")
+    __slots__ = (
+        "_angle", "_awaits_destination", "_awaits_value", "_in_tag", "_length", "_open", "_past", "_values", "has_base",
+    )  # fmt: skip
 
     def __init__(self) -> None:
+        self.has_base = False
         self._past, self._length = "", 0
         self._in_tag = self._awaits_value = self._awaits_destination = False
         self._values: dict[str, int] = {}  # where an attribute's value begins, by its quotation mark, or `=` for none
@@ -80,6 +86,7 @@ class AddressReader:
 
     def read(self, piece: str) -> None:
         """Go on with the text's next piece."""
+        self.has_base = self.has_base or _BASE.search(self._past[-_BASE_CHARS:] + piece) is not None
         before = self._past[-_MARKS_BEFORE:]
         text, at, shift = before + piece, len(before), self._length - len(before)
         while True:

@@ -19,7 +19,8 @@ In JSON a value is escaped as often as documents are nested in strings, and plac
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -34,6 +35,8 @@ from gateway.sanitize.json_strings import JsonStrings
 from gateway.sanitize.re2_search import searcher, spans
 from gateway.texts import GroupSlot, TextSlot
 
+TYPED = "TYPED"
+"""The entity of a placeholder that the caller typed, where a stored item has one of the same name."""
 MAX_PLACEHOLDER_CHARS = 72
 """Longest bent form that is held back while it comes in pieces: an entity of 40 letters, a number and marks."""
 _MARKS = r"[ \t`*]{0,3}"
@@ -83,14 +86,28 @@ class Placeholders:
 
     def reserve_typed(self, body: Any) -> None:
         """Keep the names that the caller typed anywhere in a body from being given out."""
-        try:
-            raw = orjson.dumps(body, default=str)
-        except TypeError:  # a lone surrogate
-            raw = repr(body).encode("utf-8", "replace")
-        for _, end in islice(spans(_FIND_CLOSING, raw), _MAX_TYPED):
-            typed = _TYPED.search(raw[max(0, end - MAX_PLACEHOLDER_CHARS) : end].decode("utf-8", "replace"))
-            if typed is not None:
-                self._typed.add(_name_of(typed))
+        self._typed |= _typed_in(body)
+
+    def set_apart(self, body: Json, stored: Collection[int]) -> None:
+        """Give what the caller typed in a body another name, in place, where a stored item has that name: the typed
+        words come back as they are. `stored`: the identities of stored items that are in the body.
+
+            names {EMAIL_1: jane}, body "the words [EMAIL_1]"  ->  "the words [TYPED_1]", {TYPED_1: "[EMAIL_1]"}
+        """
+        if not self._values:
+            return
+        own = {
+            name: [each for each in value if id(each) not in stored] if isinstance(value, list) else value
+            for name, value in body.items()
+        }
+        renamed = {}
+        for name in sorted(_typed_in(own) & self._values.keys()):
+            words = f"[{name}]"
+            if (TYPED, words) not in self._names:
+                self._hold(self._next(TYPED, ()), words)
+            renamed[name] = self._names[TYPED, words]
+        if renamed:
+            _rename(body, renamed, stored)
 
     def adopt(self, stored: Mapping[str, str]) -> None:
         """Go on with the names of the turns before this one, `{EMAIL_1: value}`."""
@@ -206,6 +223,12 @@ class Reading:
         self.upto(text, count)
         self._at -= count
 
+    def behind(self, text: str) -> "Reading":
+        """A reading of the text that follows this one, of which all of `text` is read."""
+        following = deepcopy(self)
+        following.forget(text, len(text))
+        return following
+
     def replace(self, value: str, end: int) -> None:
         """Read a value in the place of its placeholder, which ends at an index of the text."""
         self._addresses.read(value)
@@ -218,8 +241,9 @@ class Reading:
     def addresses(self, behind: str) -> Iterator[tuple[str, str, bool]]:
         """The addresses that the place is in: (what of one is before it, its rest in `behind`, whether it leads to
         another host wherever it stands)."""
-        yield from ((before, rest, False) for before, rest in self._addresses.destinations(behind))
-        yield from ((before, rest, True) for before, rest in self._addresses.address_in_words(behind))
+        read = self._addresses
+        yield from ((before, rest, read.has_base) for before, rest in read.destinations(behind))
+        yield from ((before, rest, True) for before, rest in read.address_in_words(behind))
 
     def _decoded(self, piece: str) -> str:
         """What a piece of JSON stands for, strings and all else alike."""
@@ -304,18 +328,26 @@ class Restorer:
         whole = _PLACEHOLDER.match(text, opening) if opening >= 0 else None
         return opening if whole is not None and whole.end() > cut else cut
 
-    def restore(self, slot: TextSlot, data: Json | None = None) -> bool:
-        """Restore a whole text in place; whether it has changed. `data`: the answer that holds it."""
+    def restore_all(self, slots: Iterable[TextSlot], data: Json | None = None) -> Iterator[bool]:
+        """Restore whole texts in place, one at a step; whether it has changed. Texts of one flow are read as one.
+        `data`: the answer that holds them."""
+        flows: dict[Hashable, Reading] = {}
+        for slot in slots:
+            yield self._restore(slot, data, flows)
+
+    def _restore(self, slot: TextSlot, data: Json | None, flows: dict[Hashable, Reading]) -> bool:
         if isinstance(slot, GroupSlot):
-            return any([self.restore(member, data) for member in slot.members])  # noqa: C419  each is to be restored
+            return any([self._restore(each, data, flows) for each in slot.members])  # noqa: C419  each is to be restored
         if not slot.is_there:
             return False
         if slot.form not in ("text", "json", "url"):
             self.left.update(self.placeholders.entities(slot.text))
             return False
         text = slot.text
-        tool, reading = self.tool_of(slot, data), self.reading(slot.form)
+        tool, reading = self.tool_of(slot, data), flows.get(slot.flow) or self.reading(slot.form)
         edits = list(self.edits(text, 0, len(text), reading, tool=tool))
+        if slot.flow is not None:
+            flows[slot.flow] = reading.behind(text)
         self.count_bare(text)
         if edits:
             slot.rewrite(edits)
@@ -325,7 +357,7 @@ class Restorer:
         """Restore whole texts of a stream; whether one has changed. Without `counts` they repeat texts that came in
         pieces, whose placeholders are counted already."""
         before = self.restored.copy(), self.left.copy()
-        changes = [self.restore(slot) for slot in slots]
+        changes = list(self.restore_all(slots))
         if not counts:
             self.restored, self.left = before
         return any(changes)
@@ -462,8 +494,23 @@ def _holds_state(item: Json) -> bool:
     return False
 
 
-def _rename(holder: Any, renamed: Mapping[str, str]) -> None:
-    """Write other names into the placeholders of all strings of an item, a dict or list."""
+def _typed_in(value: Any) -> set[str]:
+    """The names in all placeholders of a decoded value, by their endings."""
+    try:
+        raw = orjson.dumps(value, default=str)
+    except TypeError:  # a lone surrogate
+        raw = repr(value).encode("utf-8", "replace")
+    found = set()
+    for _, end in islice(spans(_FIND_CLOSING, raw), _MAX_TYPED):
+        typed = _TYPED.search(raw[max(0, end - MAX_PLACEHOLDER_CHARS) : end].decode("utf-8", "replace"))
+        if typed is not None:
+            found.add(_name_of(typed))
+    return found
+
+
+def _rename(holder: Any, renamed: Mapping[str, str], skipped: Collection[int] = ()) -> None:
+    """Write other names into the placeholders of all strings of an item, a dict or list, but for what is `skipped`, by
+    identity."""
 
     def other(match: re.Match[str]) -> str:
         name = renamed.get(_name_of(match))
@@ -472,8 +519,8 @@ def _rename(holder: Any, renamed: Mapping[str, str]) -> None:
     for key, value in list(holder.items() if isinstance(holder, dict) else enumerate(holder)):
         if isinstance(value, str) and "[" in value:
             holder[key] = _PLACEHOLDER.sub(other, value)
-        elif isinstance(value, dict | list):
-            _rename(value, renamed)
+        elif isinstance(value, dict | list) and id(value) not in skipped:
+            _rename(value, renamed, skipped)
 
 
 def _kept_backslashes(placeholder: str) -> int:

@@ -16,7 +16,7 @@ from gateway.sanitize.findings import Finding, mask_of
 from gateway.sanitize.json_document import JsonDocument, TooDeep
 from gateway.sanitize.policy import Action, ActionTable
 from gateway.sanitize.re2_search import searcher, spans
-from gateway.sanitize.restoring import Placeholders
+from gateway.sanitize.restoring import TYPED, Placeholders
 from gateway.sanitize.scanner import Joined
 from gateway.sanitize.sparing import Finder
 from gateway.sanitize.split_values import mask_seams
@@ -71,8 +71,9 @@ class Masks:
         """Look for the values of turns before this one, `{SECRET_1: value}`, wherever they stand."""
         secrets_first = sorted(values.items(), key=lambda each: not each[0].startswith("SECRET"))
         for name, value in secrets_first:
-            if len(value) >= _MIN_KNOWN_CHARS and len(self.found) < _MAX_KNOWN:
-                self.found.setdefault(value, Finding(0, len(value), name.rpartition("_")[0], certain=True))
+            entity = name.rpartition("_")[0]
+            if len(value) >= _MIN_KNOWN_CHARS and len(self.found) < _MAX_KNOWN and entity != TYPED:
+                self.found.setdefault(value, Finding(0, len(value), entity, certain=True))
 
     def over(self, finding: Finding, value: str, action: Action) -> str:
         """The mask over a value."""

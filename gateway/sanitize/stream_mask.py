@@ -219,6 +219,7 @@ class StreamMask:
         self._queues: dict[Hashable, EventQueue] = {None: self._queue}
         self._last: Event | None = None
         self._channels: dict[Hashable, Channel] = {}
+        self._ended: Channel | None = None  # the last text that is complete
         self._has_pieces = False  # whole texts repeat them
         self._decodes_all = False  # something beside a text was masked (an id): relayed frames may hold it too
         self._place: Place | None = None
@@ -384,9 +385,12 @@ class StreamMask:
         if slot.last:
             del self._channels[slot.channel]
             channel.closed = True
+            self._ended = channel if channel.form == "text" else self._ended
 
     def _new_channel(self, form: str, where: str) -> Channel:
         reading = self._restorer.reading(form) if self._restorer is not None else None
+        if reading is not None and form == "text" and self._ended is not None and self._ended.reading is not None:
+            reading = self._ended.reading.behind(self._ended.buffer)  # clients show the parts of an answer as one text
         return Channel(form, where, self._queue, reading=reading)
 
     def _turn_to(self, answer: Hashable) -> None:

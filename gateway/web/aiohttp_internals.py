@@ -53,9 +53,16 @@ def _forget_cancellation(task: asyncio.Task[None]) -> None:
         task.exception()
 
 
+_MAX_FRAMES, _FRAME_BYTES = 4_096, 256
+"""Frames that any message may have, and one more for so many of its bytes: each costs a microsecond and more."""
+_MAX_CONTROLS = 20_000
+"""Pings, pongs and the like of one connection."""
+
+
 class Incoming:
     """The message that a WebSocket is receiving. `since_s`: when its first frame came, monotonic seconds, 0 while none
-    is unfinished; `size`: its bytes so far.
+    is unfinished; `size`: its bytes so far. `is_flood`: it came in more frames than any honest one, or more pings came;
+    nothing is read from then on.
 
     aiohttp puts the frames of a message together before it tells of any. This reads the heads of the frames alone
     (RFC 6455, 5.2): a final frame of a message ends it, and control frames, which may stand between, are none of it.
@@ -65,7 +72,8 @@ class Incoming:
         self._parser = parser
         self.since_s, self.size = 0.0, 0
         self._head, self._left = bytearray(), 0
-        self._is_control = self._is_final = False
+        self._is_control = self._is_final = self.is_flood = False
+        self._frames = self._controls = 0
 
     def feed_eof(self) -> None:
         """As the parser that it stands before."""
@@ -75,6 +83,8 @@ class Incoming:
         """Read the heads, then pass the bytes on."""
         start, end = 0, len(data)
         while start < end:
+            if self.is_flood:
+                return False, b""
             if not self._left:
                 start, is_whole = self._read_head(data, start)
                 if is_whole and not self._left:
@@ -109,8 +119,14 @@ class Incoming:
         return start, False
 
     def _end_frame(self) -> None:
-        if self._is_final and not self._is_control:
-            self.since_s, self.size = 0.0, 0
+        if self._is_control:
+            self._controls += 1
+            self.is_flood = self._controls > _MAX_CONTROLS
+        elif self._is_final:
+            self.since_s, self.size, self._frames = 0.0, 0, 0
+        else:
+            self._frames += 1
+            self.is_flood = self._frames > _MAX_FRAMES + self.size // _FRAME_BYTES
 
 
 class ConnectionBase(RequestHandler):

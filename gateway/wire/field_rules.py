@@ -19,9 +19,10 @@ from typing import Any
 
 STRUCTURAL = frozenset({
     "id", "call_id", "tool_call_id", "item_id", "tool_use_id", "response_id", "previous_response_id", "file_id",
-    "container_id", "connector_id", "server_label", "name", "namespace", "type", "role", "object", "status",
-    "finish_reason", "format", "detail", "effort", "media_type", "mime_type", "stop", "required", "enum", "const",
-    "pattern", "$ref", "$schema", "$id", "$anchor", "system_fingerprint", "service_tier",
+    "container_id", "connector_id", "approval_request_id", "previous_item_id", "server_label", "name", "namespace",
+    "type", "role", "object", "status", "finish_reason", "format", "detail", "effort", "media_type", "mime_type",
+    "stop", "required", "enum", "const", "pattern", "$ref", "$schema", "$id", "$anchor", "system_fingerprint",
+    "service_tier",
 })  # fmt: skip
 """Fields whose strings other parts of a body, a schema or a program refer to: a mask in one would break the call."""
 FIXED_BELOW = frozenset(("enum", "const"))
@@ -34,6 +35,8 @@ FLOWING = frozenset(("text", "content", "refusal", "thinking", "transcript", "su
 """Fields that hold a piece of running text, which the next item of the same list may continue."""
 URLS = frozenset(("url", "image_url", "file_url", "server_url", "uri", "video_url"))
 """Fields with a web address that is to be fetched."""
+PAST = re.compile(r"\.(?:annotations|citations|action)\b")
+"""In the path of an address of a request: it was cited or opened in an earlier answer, so nobody fetches it again."""
 ENCODED = frozenset(("data", "file_data", "b64_json", "partial_image_b64", "result", *URLS))
 """Fields that may hold base64 or a data URL: of binary data it is skipped, of text it is read."""
 NUMBERS_KEPT = frozenset(("seed", "created", "created_at", "completed_at", "expires_at", "started_at", "index"))

@@ -331,6 +331,8 @@ class _Walk:
             if mode == _OPEN and rules.is_opaque(name, value, holder):
                 return None
             form = "url" if is_url(value) else "data"
+            if form == "url" and not self._is_answer and rules.PAST.search(where):
+                form = "text"
         elif mode == _OPEN:
             if name in rules.OPAQUE and rules.is_opaque(name, value, holder):
                 return None

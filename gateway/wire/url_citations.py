@@ -1,10 +1,10 @@
-"""Keeps the positions of citations right when their text is masked after they were made.
+"""Keeps the positions of citations right when their text is masked, or gets its values back, after they were made.
 
 `start_index` and `end_index` count code points; the end is exclusive, so `text[start:end]` is the visible link.
 Source of the shapes: OpenAI API reference (`url_citation` of responses and chat), read 2026-11-22.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from gateway.domain import Json
@@ -14,25 +14,31 @@ _TEXT_FIELDS = ("text", "content")
 
 
 class KeptLinks:
-    """The visible links of annotated texts, taken before the texts are masked; `place` finds them again afterwards."""
+    """The visible links of annotated texts, taken before the texts change; `place` finds them again afterwards."""
 
     def __init__(self, holders: Iterable[Any]) -> None:
         """`holders`: text parts `{text, annotations}` and messages `{content, annotations}`; others are left alone."""
-        self._texts: list[tuple[Json, str, str, list[tuple[Json, tuple[int, int], str]]]] = []
+        self._texts: list[tuple[Json, str, str, list[tuple[tuple[int, int], Json]]]] = []
         for holder in holders:
             notes = holder.get("annotations") if isinstance(holder, dict) else None
             name = next((each for each in _TEXT_FIELDS if notes and isinstance(holder.get(each), str)), None)
             if name is not None and isinstance(notes, list):
-                links = [(note, _span(note), holder[name][slice(*_span(note))]) for note in notes if _span(note)[1]]
-                self._texts.append((holder, name, holder[name], links))
+                text = holder[name]
+                links = [(span, note) for note in notes if (span := _span(note))[1] and span[0] < len(text)]
+                self._texts.append((holder, name, text, sorted(links, key=lambda each: each[0])))
+
+    def __bool__(self) -> bool:
+        """Whether anything is annotated."""
+        return bool(self._texts)
 
     def placed(self, data: Any) -> Any:
         """Call `place`; returns `data`, the whole value that holds the texts."""
         self.place()
         return data
 
-    def place(self) -> None:
-        """Set every annotation to the place of its link in the text as it is now, in place.
+    def place(self, filled: Callable[[str], str] = str) -> None:
+        """Set every annotation to the place of its link in the text as it is now, in place. `filled` puts values into
+        a text as they were put into this one.
 
         A text that was not changed keeps its annotations as they are. A link that a mask has changed is a link no more:
         its annotation is dropped. Annotations of one span stay together.
@@ -41,17 +47,38 @@ class KeptLinks:
             text, notes = holder.get(name), holder.get("annotations")
             if not isinstance(text, str) or not isinstance(notes, list) or text == before:
                 continue  # withheld, or nothing to do
-            kept = [note for note in notes if not _span(note)[1]]
+            moved = {id(note) for _, note in links}
+            kept = [note for note in notes if id(note) not in moved]
             done, position, last, start = 0, 0, (0, 0), -1
-            for note, span, link in links:
+            for span, note in links:
                 if span != last:
-                    last, start = span, _place_of(link, before[done : span[0]], text, position)
+                    last, link = span, filled(before[slice(*span)])
+                    start = _place_of(link, filled(before[done : span[0]]), text, position)
                     if start >= 0:
                         done, position = span[1], start + len(link)
                 if start >= 0:
                     _citation(note).update(start_index=start, end_index=position)
                     kept.append(note)
             holder["annotations"] = kept
+
+
+def annotated(answer: Any) -> Iterator[Any]:
+    """What may be annotated in a whole answer: messages of chat, parts of a response, of a list of items, of one item.
+
+    annotated({"choices": [{"message": {"content": "a"}}]})  # {"content": "a"}
+    """
+    for name in ("choices", "output", "data") if isinstance(answer, dict) else ():
+        for each in answer.get(name) or () if isinstance(answer.get(name), list) else ():
+            if isinstance(each, dict):
+                yield each.get("message")
+                yield from _parts(each)
+    if isinstance(answer, dict):
+        yield from _parts(answer)
+
+
+def _parts(item: Json) -> list[Any]:
+    content = item.get("content")
+    return content if isinstance(content, list) else []
 
 
 def _place_of(link: str, gap: str, text: str, position: int) -> int:
@@ -65,13 +92,6 @@ def _place_of(link: str, gap: str, text: str, position: int) -> int:
         if start < 0:
             return -1
     return start
-
-
-def text_holders(items: Any) -> list[Any]:
-    """The parts of responses items, `[{content: [part]}]`, which may be annotated."""
-    listed = items if isinstance(items, list) else []
-    contents = (item.get("content") for item in listed if isinstance(item, dict))
-    return [part for content in contents if isinstance(content, list) for part in content]
 
 
 def _citation(note: Json) -> Json:

@@ -18,7 +18,7 @@ BUDGETS = {
     "access": 1695,
     "app": 1012,
     "bench": 6665,
-    "calls": 723,
+    "calls": 726,
     "child": 418,
     "cli": 2307,
     "config": 738,
@@ -31,14 +31,14 @@ BUDGETS = {
     "providers": 1895,
     "resilience": 433,
     "runtime": 1374,
-    "sanitize": 5782,
+    "sanitize": 5826,
     "schemas": 242,
-    "services": 5466,
+    "services": 5467,
     "shared_state": 1254,
-    "tests": 48506,
+    "tests": 48571,
     "top": 825,
-    "web": 3594,
-    "wire": 6511,
+    "web": 3600,
+    "wire": 6555,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {

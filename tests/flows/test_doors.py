@@ -220,6 +220,16 @@ async def test_a_name_that_was_typed_into_an_item_is_nobodys(masked: Stage, door
     assert told.text == f"your boss is [EMAIL_1], your client is {BOB}."
 
 
+@row("stored state", cases=[f"typed later, {how}" for how in CARRIERS])
+async def test_a_name_that_is_typed_later_stays_as_it_is(masked: Stage, door: Door, case: str) -> None:
+    masked.will(Play(says=introduced, searches=lambda _: "weather"))
+    async with door.opened(masked) as way:
+        fields = await carried(masked, way, case.removeprefix("typed later, "), f"my boss is {JANE}")
+        told = await gone_on(way, "my client is [EMAIL_1], word for word", fields)
+    assert told.error is None and JANE not in masked.left()
+    assert told.text == f"your boss is {JANE}, your client is [EMAIL_1]."
+
+
 @row("stored state", cases=("map, stored response", "map, conversation"))
 async def test_a_map_lives_as_long_as_what_it_belongs_to(masked: Stage, door: Door, case: str) -> None:
     masked.will(Play(says=introduced, searches=lambda _: "weather"))
@@ -247,6 +257,22 @@ async def test_what_is_stored_is_shown_with_values_to_its_owner_alone(masked: St
     assert status == 200
     assert JANE in str(shown) and "[EMAIL_1]" not in str(shown)
     assert (await masked.ask("GET", path, key=other))[0] == 404
+
+
+async def test_the_metadata_of_a_conversation_are_shown_with_their_values(masked: Stage) -> None:
+    item = {"type": "message", "role": "user", "content": f"write to {JANE}"}
+    made = {"items": [item], "metadata": {"owner": JANE, "other": BOB}}
+    _, conversation = await masked.ask("POST", CONVERSATIONS, made)
+    path = f"{CONVERSATIONS}/{conversation['id']}"
+    assert (await masked.ask("GET", path))[1]["metadata"] == {"owner": JANE, "other": BOB}
+    _, changed = await masked.ask("POST", path, {"metadata": {"owner": "eve.low@posthaus.org", "other": JANE}})
+    assert changed["metadata"] == {"owner": "eve.low@posthaus.org", "other": JANE}
+    assert (await masked.ask("GET", path))[1] == changed
+    _, page = await masked.ask("GET", f"{path}/items")
+    assert page["data"][0]["content"][0]["text"] == f"write to {JANE}"
+    _, changed = await masked.ask("DELETE", f"{path}/items/{page['data'][0]['id']}")
+    assert changed["metadata"] == {"owner": "eve.low@posthaus.org", "other": JANE}
+    assert JANE.encode() not in masked.on_disk()
 
 
 @row("stored state", cases=("sealed",))
@@ -636,6 +662,14 @@ async def test_a_body_or_message_that_is_too_large_is_refused(small: Stage, door
     async with door.opened(small) as way:
         status = await way.refused(way.raw("x" * 70_000))
         assert status == (0 if door is SOCKET else 413) and not small.asked()
+
+
+@pytest.mark.parametrize(
+    "more", [b"\0\x80\0\0\0\0" * 4_100, b"\x8a\x80\0\0\0\0" * 20_100], ids=["empty frames", "pongs"]
+)
+async def test_a_socket_that_sends_frames_without_end_is_told_and_closed(plain: Stage, more: bytes) -> None:
+    answer = await asyncio.wait_for(unfinished(plain, SOCKET, plain.server.key, more), LIMIT_S)
+    assert b"too many small frames" in answer
 
 
 @row("unfinished")

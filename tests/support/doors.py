@@ -659,8 +659,9 @@ ROUTES: tuple[Door, ...] = (
 """Further columns where a route matters."""
 
 
-async def unfinished(stage: Stage, door: Door, key: str) -> bytes:
-    """What is answered to a body or message whose end never comes, to the end of the connection."""
+async def unfinished(stage: Stage, door: Door, key: str, more: bytes = b"") -> bytes:
+    """What is answered to a body or message whose end never comes, to the end of the connection. `more`: frames that
+    follow its first on a socket."""
     reader, writer = await asyncio.open_connection("127.0.0.1", stage.server.port)
     lines = [f"{'GET' if door is SOCKET else 'POST'} {door.path} HTTP/1.1", "Host: x", f"Authorization: Bearer {key}"]
     if door is SOCKET:
@@ -672,7 +673,7 @@ async def unfinished(stage: Stage, door: Door, key: str) -> bytes:
     try:
         if door is SOCKET:
             await reader.readuntil(b"\r\n\r\n")
-            writer.write(b"\x01\x81\0\0\0\0{")  # a masked frame of text, after which more is to come
+            writer.write(b"\x01\x81\0\0\0\0{" + more)  # a masked frame of text, after which more is to come
         else:
             writer.write(b"{")
         return await reader.read()

@@ -89,11 +89,13 @@ class Conversations:
         fields = orjson.loads(value)
         return Conversation(**fields, sealed=fields["metadata"].pop(_SEALED, ""))
 
-    async def update(self, owner: str, conversation_id: str, metadata: Json | None) -> Conversation:
-        """Replace the metadata. Raises InvalidRequest."""
+    async def update(self, owner: str, conversation_id: str, metadata: Json | None, sealed: str = "") -> Conversation:
+        """Replace the metadata, for a caller who has the lock, and the map of all placeholders. Raises
+        InvalidRequest."""
         checked = checked_metadata(metadata)
-        async with self.changing(owner, conversation_id) as conversation:
-            conversation.metadata = checked
+        conversation = await self.get(owner, conversation_id)
+        conversation.metadata, conversation.sealed = checked, sealed or conversation.sealed
+        await self._put(owner, conversation)
         return conversation
 
     async def delete(self, owner: str, conversation_id: str) -> None:

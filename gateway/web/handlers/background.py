@@ -18,7 +18,6 @@ from gateway.web.replies import EventReply, JsonReply
 from gateway.web.state import CALL
 from gateway.wire import sse
 from gateway.wire.responses.stream import ResponseStream
-from gateway.wire.url_citations import KeptLinks, text_holders
 
 
 class BackgroundResponses:
@@ -62,12 +61,12 @@ class BackgroundResponses:
         await self._maps.show(call, response_id, stored.sealed)
         if request.query.get("stream") == "true":
             return self._followed(call, response_id, checked_after(request.query.get("starting_after")))
-        return _shown(await self._runs.settled(owner, stored.response))
+        return JsonReply(await self._runs.settled(owner, stored.response))
 
     async def cancel(self, request: web.Request) -> web.StreamResponse:
         """The cancelled `response`, again if it was cancelled already. Raises NotFound, InvalidRequest."""
         owner, response_id = request[CALL].caller.key_id, request.match_info["response_id"]
-        return _shown(await self._runs.cancel(owner, response_id))
+        return JsonReply(await self._runs.cancel(owner, response_id))
 
     async def delete(self, request: web.Request) -> web.StreamResponse:
         """`{id, object: "response", deleted: true}`. Raises NotFound, and InvalidRequest while it runs."""
@@ -121,7 +120,3 @@ async def _after(first: list[Event], events: EventStream) -> EventStream:
 def _is_later(after: int, event: Event) -> bool:
     """Whether an event has a higher sequence number, or none."""
     return event.data is None or int(event.data.get("sequence_number", after + 1)) > after
-
-
-def _shown(response: Json) -> JsonReply:
-    return JsonReply(response, finish=KeptLinks(text_holders(response["output"])).placed)

@@ -26,7 +26,6 @@ from gateway.wire.chat.hosted_answer import HostedChat
 from gateway.wire.chat.request import is_legacy
 from gateway.wire.hosted_answer import LOGPROBS_LEFT_OUT
 from gateway.wire.json_body import is_too_deep
-from gateway.wire.url_citations import KeptLinks
 
 _SCOPE_OF_KIND = {"text": "chat", "ocr": "ocr"}
 """The scope a key needs on the chat route, by the model's kind; models of other kinds have a route of their own."""
@@ -85,8 +84,7 @@ class ChatHandler:
         answer = HostedChat(body, entry.name)
         if body.get("stream"):
             return self._streamed(call, entry, answer.chunks(events))
-        data = await answer.whole(events)
-        return whole(call, data, finish=KeptLinks(choice["message"] for choice in data["choices"]).placed)
+        return whole(call, await answer.whole(events))
 
     def _streamed(self, call: Call, entry: ModelEntry, events: EventStream) -> EventReply:
         return streamed(call, entry, events, self._dialect.refused_events)

@@ -10,7 +10,7 @@ from gateway.calls.masking import Stored
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.services.responses.compaction import Compactor
-from gateway.services.responses.conversations import CHANGE_WAIT_S, Conversations, Lock, item_of
+from gateway.services.responses.conversations import CHANGE_WAIT_S, Conversation, Conversations, Lock, item_of
 from gateway.services.responses.listing import as_list, page_of
 from gateway.services.responses.masking_maps import MaskingMaps
 from gateway.web.handlers.model_routes import by_schema
@@ -38,14 +38,17 @@ class ConversationsHandler:
 
     async def retrieve(self, request: web.Request) -> web.StreamResponse:
         """The conversation without its items."""
-        return JsonReply((await self._conversations.get(*_place(request))).shown())
+        return await self._shown(request[CALL], await self._conversations.get(*_place(request)))
 
     async def update(self, request: web.Request) -> web.StreamResponse:
         """`{metadata}` -> the conversation with this metadata."""
-        body = request[CALL].body
-        if "metadata" not in body:
+        call, (owner, conversation_id) = request[CALL], _place(request)
+        if "metadata" not in call.body:
             raise InvalidRequest("metadata: is required", param="metadata")
-        return JsonReply((await self._conversations.update(*_place(request), body["metadata"])).shown())
+        sealed = self._maps.sealed(call.values, call.caller)
+        changed = await self._conversations.update(owner, conversation_id, call.body["metadata"], sealed)
+        await self._maps.keep_for_0_4(call.caller, conversation_id, sealed)
+        return JsonReply(changed.shown())
 
     async def delete(self, request: web.Request) -> web.StreamResponse:
         """`{id, object: "conversation.deleted", deleted: true}`."""
@@ -60,7 +63,7 @@ class ConversationsHandler:
         return JsonReply(page_of(conversation.items, request.query))
 
     async def reads(self, call: Call) -> "_Held":
-        """The conversation that items are added to, which is held meanwhile."""
+        """The conversation that items are added to, or whose metadata changes, which is held meanwhile."""
         owner, conversation_id = call.caller.key_id, call.path["conversation_id"]
         lock = await self._conversations.lock(owner, conversation_id, CHANGE_WAIT_S)
         try:
@@ -90,7 +93,13 @@ class ConversationsHandler:
 
     async def remove(self, request: web.Request) -> web.StreamResponse:
         """Remove an item -> the conversation."""
-        return JsonReply((await self._conversations.remove(*_place(request), request.match_info["item_id"])).shown())
+        changed = await self._conversations.remove(*_place(request), request.match_info["item_id"])
+        return await self._shown(request[CALL], changed)
+
+    async def _shown(self, call: Call, conversation: Conversation) -> web.StreamResponse:
+        """The conversation, its metadata with their values."""
+        await self._maps.show(call, conversation.id, conversation.sealed)
+        return JsonReply(conversation.shown())
 
     def _items(self, call: Call) -> list[Json]:
         """The items of a body; compaction items among them are ones that this key can use later."""

@@ -6,7 +6,6 @@ surrounds it.
 """
 
 import re
-from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -41,7 +40,6 @@ from gateway.wire.responses.mcp import approved_calls, refuse_unserved
 from gateway.wire.responses.native import NativeStream
 from gateway.wire.responses.request import ChatRequest, refuse_unkept, to_chat
 from gateway.wire.responses.stream import ResponseStream
-from gateway.wire.url_citations import KeptLinks, text_holders
 
 _MAX_NAMED = 8
 """Tools named in the warning header."""
@@ -169,8 +167,7 @@ class ResponsesHandler:
         call, response_id = request[CALL], request.match_info["response_id"]
         stored = await self._kept.store.get(call.caller.key_id, response_id)
         await self._kept.maps.show(call, response_id, stored.sealed)
-        page = page_of(stored.items, request.query)
-        return JsonReply(page, finish=KeptLinks(text_holders(page["data"])).placed)
+        return JsonReply(page_of(stored.items, request.query))
 
     def _turn(self, call: Call, entry: ModelEntry, continued: Continued, *, generates: bool) -> _Turn:
         """The response that is to be made. Raises InvalidRequest, Forbidden."""
@@ -281,14 +278,12 @@ class ResponsesHandler:
 
     async def _whole(self, turn: _Turn) -> web.StreamResponse:
         body, stats = turn.body, turn.call.stats
-        finish: Callable[[Json], Json] | None = None
         if turn.is_over:
             await self._cut(turn)
         if turn.makes_items_alone:
             response = await turn.out.whole_items(lambda: self._items(turn))
         elif turn.hosted is not None:
             response = await turn.out.whole(turn.hosted.events)
-            finish = KeptLinks(text_holders(response["output"])).placed
         elif turn.chat is not None:
             chat = turn.chat.body
             answer = await self._completions.complete(chat, stats, plain_chats().allows(chat))
@@ -297,7 +292,7 @@ class ResponsesHandler:
             response = await self._native.complete(body, turn.continued.earlier, stats)
             turn.storing.put(response)
         await turn.storing.finish()
-        return whole(turn.call, response, turn.headers(), finish=finish)
+        return whole(turn.call, response, turn.headers())
 
     async def _items(self, turn: _Turn) -> tuple[list[Json], Json]:
         """The items of a response that no model answers, and chat's usage of making them."""

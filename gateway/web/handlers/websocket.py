@@ -354,6 +354,8 @@ class _Connection:
         elif self._server.in_flight.draining:
             stopping = Overloaded("the gateway is restarting; connect again", code="shutting_down", retry_after_s=1)
             self._leave(stopping, WSCloseCode.SERVICE_RESTART)
+        elif self.incoming.is_flood:
+            self.cut(PayloadTooLarge("a message came in too many small frames, or too many pings came; send fewer"))
         elif self.incoming.since_s and now_s - self.incoming.since_s > self._max_message_s:
             self.cut(BodyTimeout(f"the message did not end within {self._max_message_s:g} s"))
         elif now_s - self._began_s > _AGE_S:

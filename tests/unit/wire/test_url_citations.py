@@ -3,8 +3,7 @@
 import pytest
 
 from gateway.domain import Json
-from gateway.wire.sanitizer_report import merged_reports, report_of
-from gateway.wire.url_citations import KeptLinks, text_holders
+from gateway.wire.url_citations import KeptLinks, annotated
 
 TEXT = "Mail a@b.example [1], see [2] and [2]."
 
@@ -64,15 +63,33 @@ def test_a_link_that_a_mask_has_changed_loses_its_citation_and_a_withheld_text_a
     assert len(withheld["annotations"]) == 5
 
 
-def test_parts_are_taken_from_messages_alone() -> None:
-    item = {"type": "message", "content": [{"text": "a"}]}
-    assert text_holders([item, {"type": "reasoning"}, None]) == [{"text": "a"}] and text_holders(None) == []
+def test_a_link_that_got_its_value_back_keeps_its_citation() -> None:
+    text = "By [EMAIL_1]: see [EMAIL_1] here."
+    place = text.rindex("[EMAIL_1]")
+    holder: Json = {"text": text, "annotations": [note(place, place + 9), note(3, 12)]}  # in no order
+
+    def filled(words: str) -> str:
+        return words.replace("[EMAIL_1]", "jane@posthaus.org")
+
+    links = KeptLinks([holder])
+    holder["text"] = filled(text)
+    links.place(filled)
+    assert [each["start_index"] for each in holder["annotations"]] == [3, 26]
+    assert places(holder["annotations"], holder["text"]) == ["jane@posthaus.org"] * 2
 
 
-def test_reports_add_up_and_keep_what_was_unavailable() -> None:
-    first = report_of({"EMAIL": 3, "IP": 1}, {"EMAIL": 1, "IP": 1})
-    assert first == {"redacted": {"EMAIL": 2}, "flagged": {"EMAIL": 1, "IP": 1}}
-    second = report_of({"EMAIL": 1}, {}, is_degraded=True)
-    assert merged_reports([first, second]) == {
-        "redacted": {"EMAIL": 3}, "flagged": {"EMAIL": 1, "IP": 1}, "guardrail": "unavailable",
-    }  # fmt: skip
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"choices": [{"message": {"content": "a"}}, None]}, {"output": [{"content": [{"text": "a"}]}, {}, None]},
+        {"data": [{"content": [{"text": "a"}]}]}, {"content": [{"text": "a"}]},
+    ],
+    ids=["chat", "a response", "a page of items", "an item"],
+)  # fmt: skip
+def test_what_may_be_annotated_is_found_in_each_form_of_an_answer(answer: Json) -> None:
+    assert [each for each in annotated(answer) if each] in ([{"text": "a"}], [{"content": "a"}])
+
+
+@pytest.mark.parametrize("answer", [None, [], {"output": "text"}, {"choices": None, "content": "text"}])
+def test_anything_else_has_none(answer: object) -> None:
+    assert list(annotated(answer)) == []
