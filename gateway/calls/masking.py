@@ -169,10 +169,12 @@ class Masking:
         return bool(verdict) or refusal is not None
 
     async def _mask_known(self, body: object) -> None:
-        """Mask the values that were found in one text of the request in all of them."""
+        """Mask the values that were found in one text of the request in all of them. Raises as `clean_request`."""
         again = Verdict()
         for unit in self._dialect.request_units(body):
             await self._sanitizer.mask_known(unit, again, self._work)
+            if again.refusal is not None:
+                self._dialect.refuse_request(body, unit, again.refusal)
         self._verdicts.append(again)
         _note(self._stats, again)
 

@@ -172,11 +172,12 @@ class Sanitizer:
         return self.requests and self._actions["requests"].replaces
 
     async def mask_known(self, unit: TextUnit, verdict: Verdict, work: RequestWork) -> None:
-        """Mask, in a unit of a request, the values that were found elsewhere in the request. Raises SanitizerFailed."""
+        """Mask, in a unit of a request, the values that were found elsewhere in the request. Raises SanitizerFailed.
+        A name that holds one sets the verdict's `refusal`."""
         known: Finder = KnownValues(work.masks.found)
         known = SparingScanner(known, work.masks.placeholders) if work.masks.placeholders else known
         table = self._actions["requests"]
-        masker = SlotMasker(known, table, verdict.note, work.allowance, work.masks, refuses_names=False)
+        masker = SlotMasker(known, table, verdict.note, work.allowance, work.masks, are_known=True)
         await self._mask(masker, unit, verdict, work)
 
     def _sparing(self, placeholders: Placeholders | None) -> Finder:

@@ -22,7 +22,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
 
 import orjson
@@ -47,7 +46,11 @@ _TYPED = re.compile(_ENTITY + r"[ \t`*]{0,3}\\{0,4}\]\Z")
 _FIND_CLOSING = searcher(re2.compile(rb"[A-Za-z0-9\\][ _-][0-9]{1,6}[ \t`*\\]{0,7}\]"))
 """What every placeholder ends with, found fast in a body of megabytes."""
 _MAX_TYPED = 2_000
-"""Endings that are looked at in one body (50 ms)."""
+"""Different endings that are looked at in one body (50 ms)."""
+_FAR = 500_000
+"""Where numbers begin in a body with more of them than are looked at."""
+_MAX_ADDED = 8 << 20
+"""Characters that values may add to one answer: a long one may stand in it thousands of times."""
 _SEPARATORS = re.compile(r"\\{0,4}[ _-]")
 _BARE = re.compile(r"(?<!\w)[A-Za-z][A-Za-z0-9_]{1,39}_[0-9]{1,6}(?!\w)")
 _FIND_ADDRESS = searcher(re2.compile(rb"(?i)(?:[a-z][a-z0-9+.-]*:[/\\]|(?:https?|wss?|ftp):|[/\\]{2})[^\s\"'<>`]*"))
@@ -66,7 +69,13 @@ _OWN_ROLES = frozenset(("user", "system", "developer"))
 _OWN_PARTS = frozenset(("text", "input_text"))
 _STATES = ("encrypted_content", "signature", "thought_signature")
 """Members that hold a model's state in a form of its own."""
-_TOOL_INPUT = re.compile(r"content\[(\d+)\]\.input\b")
+_ITEM = re.compile(r"\b(output|data|content)\[(\d+)\]|\.item\b")
+"""Where an item of an answer is in the path of a text, or in that of an event's."""
+_IN_CALL = re.compile(r"\.(?:input|actions?|operation)\b")
+_UNNAMED_CALLS = frozenset(("shell_call", "local_shell_call", "apply_patch_call", "computer_call"))
+"""Types of calls that the caller runs, and that name no tool: their kind is its name (`wire.responses.call_kinds`)."""
+_HOSTED_CALL = "server_tool_use"
+"""A call of `/v1/messages` that the gateway or its upstream has run."""
 
 
 class Placeholders:
@@ -77,7 +86,7 @@ class Placeholders:
         self._values: dict[str, str] = {}
         self._typed: set[str] = set()
         self._last: dict[str, int] = {}
-        self._first = ""
+        self._first, self._far = "", 0
         self.replaced: Counter[str] = Counter()
 
     def __bool__(self) -> bool:
@@ -86,7 +95,11 @@ class Placeholders:
 
     def reserve_typed(self, body: Any) -> None:
         """Keep the names that the caller typed anywhere in a body from being given out."""
-        self._typed |= _typed_in(body)
+        typed = _typed_in(body)
+        if typed is None:
+            self._far = _FAR
+        else:
+            self._typed |= typed
 
     def set_apart(self, body: Json, stored: Collection[int]) -> None:
         """Give what the caller typed in a body another name, in place, where a stored item has that name: the typed
@@ -101,7 +114,7 @@ class Placeholders:
             for name, value in body.items()
         }
         renamed = {}
-        for name in sorted(_typed_in(own) & self._values.keys()):
+        for name in sorted((_typed_in(own) or set()) & self._values.keys()):
             words = f"[{name}]"
             if (TYPED, words) not in self._names:
                 self._hold(self._next(TYPED, ()), words)
@@ -147,7 +160,7 @@ class Placeholders:
 
     def _next(self, entity: str, taken: Collection[str]) -> str:
         """A name that is neither given out, nor typed, nor among `taken`."""
-        number = self._last.get(entity, 0) + 1
+        number = max(self._last.get(entity, 0), self._far) + 1
         while (name := f"{entity}_{number}") in self._typed or name in self._values or name in taken:
             number += 1
         return name
@@ -272,7 +285,8 @@ class Restorer:
     is_json: bool = False
     restored: Counter[str] = field(default_factory=Counter)
     left: Counter[str] = field(default_factory=Counter)
-    _tool_names: dict[Any, str] = field(default_factory=dict)
+    _added: int = 0
+    _tool_names: dict[Any, str | None] = field(default_factory=dict)
 
     def reading(self, form: str) -> Reading:
         """The reading of a new text."""
@@ -299,13 +313,15 @@ class Restorer:
             if not reading.is_json and last - first != len(match.group()):
                 continue  # escapes mean nothing here
             entity = name.rpartition("_")[0]
-            if not (
+            is_free = (
                 self._may_restore(tool)
                 if tool is not None
                 else self._is_free(match, text[last : last + REACH_CHARS], reading)
-            ):
+            )
+            if not is_free or self._added + len(value) > _MAX_ADDED:
                 self.left[entity] += 1
                 continue
+            self._added += len(value)
             self.restored[entity] += 1
             yield origin(match.start() + _kept_backslashes(match.group())), last, reading.written(value)
             reading.replace(value, last)
@@ -353,13 +369,14 @@ class Restorer:
             slot.rewrite(edits)
         return bool(edits)
 
-    def restore_again(self, slots: Iterable[TextSlot], *, counts: bool) -> bool:
-        """Restore whole texts of a stream; whether one has changed. Without `counts` they repeat texts that came in
+    def restore_again(self, slots: Iterable[TextSlot], data: Json | None, *, counts: bool) -> bool:
+        """Restore whole texts of a stream's event; whether one has changed. Without `counts` they repeat what came in
         pieces, whose placeholders are counted already."""
-        before = self.restored.copy(), self.left.copy()
-        changes = list(self.restore_all(slots))
+        before = self.restored.copy(), self.left.copy(), self._added
+        self._added = 0 if not counts else self._added
+        changes = list(self.restore_all(slots, data))
         if not counts:
-            self.restored, self.left = before
+            self.restored, self.left, self._added = before
         return any(changes)
 
     def count_bare(self, text: str) -> None:
@@ -380,23 +397,26 @@ class Restorer:
                     self._tool_names[choice.get("index"), "call", call.get("index")] = name
         block, item = data.get("content_block"), data.get("item")
         if isinstance(block, dict) and block.get("name"):
-            self._tool_names[(data.get("index"),)] = block["name"]
-        if isinstance(item, dict) and item.get("name"):
-            self._tool_names[item.get("id")] = item["name"]
+            self._tool_names[(data.get("index"),)] = None if block.get("type") == _HOSTED_CALL else block["name"]
+        if isinstance(item, dict) and (name := _named(item)):
+            self._tool_names[item.get("id")] = name
 
     def tool_of_channel(self, channel: Any, form: str) -> str | None:
         """The tool whose arguments a channel of a stream holds; None for running text."""
         head = channel[0] if isinstance(channel, tuple) and channel else channel
-        name = self._tool_names.get(channel) or self._tool_names.get(head)
-        return name or ("" if form == "json" else None)
+        for key in (channel, head):
+            if key in self._tool_names:
+                return self._tool_names[key]
+        return "" if form == "json" else None
 
     def tool_of(self, slot: TextSlot, data: Json | None) -> str | None:
-        """The tool whose arguments a whole text is, or belongs to; None for running text."""
-        inside = _TOOL_INPUT.match(slot.where) if data is not None else None
-        if inside is not None and data is not None:
-            content = data.get("content") or ()
-            index = int(inside[1])
-            return str(content[index].get("name", "")) if index < len(content) else ""
+        """The tool whose arguments a whole text is, or belongs to; None for running text. `data`: the answer or event
+        that holds it."""
+        item = _item_of(slot.where, data) if data is not None and _IN_CALL.search(slot.where) else None
+        if item is not None and item.get("type") == _HOSTED_CALL:
+            return None
+        if item is not None and (name := _named(item)):
+            return name
         if slot.key in ("arguments", "input") and isinstance(slot.holder, dict) and "name" in slot.holder:
             return str(slot.holder["name"])
         if isinstance(slot.holder, dict) and slot.holder.get("item_id") in self._tool_names:
@@ -475,6 +495,24 @@ def _own_texts(body: Json) -> Iterator[str]:
             yield part["text"]
 
 
+def _item_of(where: str, data: Json) -> Json | None:
+    """The item of an answer or event that the path of one of its texts leads through; None for none."""
+    found = _ITEM.search(where)
+    if found is None or not found[1]:
+        item = data.get("item") if found is not None else None
+    else:
+        holder = data["response"] if isinstance(data.get("response"), dict) else data
+        items, place = holder.get(found[1]), int(found[2])
+        item = items[place] if isinstance(items, list) and place < len(items) else None
+    return item if isinstance(item, dict) else None
+
+
+def _named(item: Json) -> str:
+    """The name of the tool that an item calls; a call without one is named by its kind. Empty for other items."""
+    kind = item.get("type")
+    return kind.removesuffix("_call") if kind in _UNNAMED_CALLS else str(item.get("name") or "")
+
+
 def _name_of(match: re.Match[str]) -> str:
     """The name in a placeholder, as it was given out: `EMAIL_1` of `[ email 1 ]`."""
     return f"{_SEPARATORS.sub('_', match[1]).upper()}_{int(match[2])}"
@@ -494,15 +532,23 @@ def _holds_state(item: Json) -> bool:
     return False
 
 
-def _typed_in(value: Any) -> set[str]:
-    """The names in all placeholders of a decoded value, by their endings."""
+def _typed_in(value: Any) -> set[str] | None:
+    """The names in all placeholders of a decoded value, by their endings; None where these are too many."""
     try:
         raw = orjson.dumps(value, default=str)
     except TypeError:  # a lone surrogate
         raw = repr(value).encode("utf-8", "replace")
     found = set()
-    for _, end in islice(spans(_FIND_CLOSING, raw), _MAX_TYPED):
-        typed = _TYPED.search(raw[max(0, end - MAX_PLACEHOLDER_CHARS) : end].decode("utf-8", "replace"))
+    seen = set[bytes]()
+    for _, end in spans(_FIND_CLOSING, raw):
+        opening = raw.rfind(b"[", max(0, end - MAX_PLACEHOLDER_CHARS), end)
+        ending = raw[max(opening, end - MAX_PLACEHOLDER_CHARS, 0) : end]
+        if ending in seen:
+            continue
+        if len(seen) == _MAX_TYPED:
+            return None
+        seen.add(ending)
+        typed = _TYPED.search(ending.decode("utf-8", "replace"))
         if typed is not None:
             found.add(_name_of(typed))
     return found

@@ -4,6 +4,7 @@ Also groups of short strings. This module does not know where slots come from, n
 findings to a callback.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -88,6 +89,10 @@ _MIN_KNOWN_CHARS, _MAX_KNOWN = 6, 256
 """A shorter value is a word or number that stands elsewhere too; and values that are looked for in one request."""
 
 
+_NO_WORD = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z]).{8}", re.DOTALL)
+"""A value with letters and digits: `testing`, which may be a password, is also the name of something."""
+
+
 class KnownValues:
     """Finds values that are known, as a Scanner finds those that look like one: whole words, wherever they stand."""
 
@@ -126,7 +131,8 @@ class SlotMasker:
     """Masks slots by a table of actions; reports findings to `note`.
 
     `allowance` is that of the request that the slots belong to; None for texts of a stream. `masks`: what stands over
-    the values. `refuses_names`: whether a certain value in a name that must stay is reported as `block`.
+    the values. `are_known`: the scanner finds values that stand elsewhere in the request, which may be words: a name
+    that must stay is refused for one that is none.
     """
 
     def __init__(
@@ -137,10 +143,10 @@ class SlotMasker:
         allowance: SharedAllowance | None = None,
         masks: Masks | None = None,
         *,
-        refuses_names: bool = True,
+        are_known: bool = False,
     ) -> None:
         self._scanner, self._actions, self._note = scanner, actions, note
-        self._refuses_names = refuses_names
+        self._are_known = are_known
         self._allowance = allowance
         self._masks = masks or Masks()
 
@@ -235,7 +241,8 @@ class SlotMasker:
         for each in (text, inner or ""):
             for finding in self._scanner.scan(each, self._masks.names_allowance):
                 action = self._actions.action(finding.entity, finding.certain)
-                if finding.certain and action != "off" and self._refuses_names:
+                is_word = self._are_known and not _NO_WORD.match(each[finding.start : finding.end])
+                if finding.certain and action != "off" and not is_word:
                     self._note(finding.entity, "block" if action in _MASKING else action, where)
         return text
 

@@ -420,7 +420,7 @@ class StreamMask:
             self._queue.end(None, before=pending)  # the event with this text must not be sent
             raise
         if self._restorer is not None:
-            is_changed |= self._restorer.restore_again(slots, counts=not self._has_pieces)
+            is_changed |= self._restorer.restore_again(slots, pending.event.data, counts=not self._has_pieces)
         if is_changed:
             pending.frame = None
             self._decodes_all = True
