@@ -163,6 +163,36 @@ _CONTINUED = ((b"\\\\n", b"   "),)
 """Where they have none, the line goes on behind two backslashes: `\\\\nas` is a server."""
 
 
+_SIGN = re.compile(
+    rb"(?:\x1b|\\u001[bB]|\\x1[bB]|%1[bB]|\\033|\\e)\[[0-9;]{0,16}[A-Za-z]"
+    rb"|(?:\\u00|\\x|%)[0-7][0-9A-Fa-f]|\\[01][0-7]{2}|\\u(?:00[aA]0|20(?:0[0-9aA]|2[89fF]|5[fF])|3000)"
+)
+"""A sequence that colours a terminal's text; an ASCII character as JSON, programs and addresses spell it; a blank or
+line end beyond ASCII."""
+_FIND_SIGN = searcher(re2.compile(rb"\x1b\[|\\(?:u(?:00[0-7aA]|20|3000)|x[0-7]|[01][0-7]|e\[)|%[0-7]"))
+_DECODED = frozenset(b"@._- %=\"':/")
+"""Signs that `spellings` reads, as they may be part of a value; letters and digits are read there too."""
+
+
+def _show_sign(escape: re.Match[bytes]) -> bytes:
+    """The sign that an escape stands for behind dropped bytes, so that what is beside it begins or ends there; blanks
+    for blanks and colours.
+
+    b"\\u003c"  ->  b"\x01\x01\x01\x01\x01<";    b"\\x1b[31m"  ->  b"        "
+    """
+    raw = escape.group()
+    if b"[" in raw or (raw[1:2] == b"u" and raw[2:4] != b"00") or raw[2:5] in (b"00a", b"00A"):
+        return b" " * len(raw)
+    is_octal = raw[0] == _BACKSLASH and raw[1:2] in (b"0", b"1")
+    code = int(raw[1:], 8) if is_octal else int(raw[-2:], 16)
+    if code in _DECODED or chr(code).isalnum() or code > _LAST_SIGN:
+        return raw
+    if code > _SPACE:
+        return b"\x01" * (len(raw) - 1) + bytes([code])
+    return b" " * (len(raw) - 1) + (bytes([code]) if code in b"\n\r\t" else b" ")
+
+
+_BACKSLASH, _SPACE, _LAST_SIGN = 0x5C, 0x20, 0x7E
 _ESCAPED = re2.compile(rb'\\["_-]')
 _ESCAPED_QUOTE = re.compile(rb'\\{1,7}(?=")')
 """The backslashes of quotation marks in quoted JSON: dropped, so that its names and values read like those of JSON."""
@@ -241,6 +271,8 @@ class View:
                 plain = _ESCAPED_QUOTE.sub(_drop, plain)
             if has_marks and (b"\\_" in plain or b"\\-" in plain):
                 plain = _ESCAPED_MARK.sub(_drop, plain)
+        if (b"\\" in plain or b"%" in plain or b"\x1b" in plain) and _FIND_SIGN(plain, 0)[0] >= 0:
+            plain = _SIGN.sub(_show_sign, plain)
         if b"\x01" in plain:
             parts = plain.split(b"\x01")
             self._dropped = [*accumulate(map(len, parts[:-1]))]

@@ -4,7 +4,6 @@ Also groups of short strings. This module does not know where slots come from, n
 findings to a callback.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -89,8 +88,12 @@ _MIN_KNOWN_CHARS, _MAX_KNOWN = 6, 256
 """A shorter value is a word or number that stands elsewhere too; and values that are looked for in one request."""
 
 
-_NO_WORD = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z]).{8}", re.DOTALL)
-"""A value with letters and digits: `testing`, which may be a password, is also the name of something."""
+_MIN_KEY_CHARS = 8
+
+
+def _is_no_word(value: str) -> bool:
+    """Whether a value has letters and digits: `testing`, which may be a password, is also the name of something."""
+    return len(value) >= _MIN_KEY_CHARS and any(map(str.isdigit, value)) and any(map(str.isalpha, value))
 
 
 class KnownValues:
@@ -241,7 +244,7 @@ class SlotMasker:
         for each in (text, inner or ""):
             for finding in self._scanner.scan(each, self._masks.names_allowance):
                 action = self._actions.action(finding.entity, finding.certain)
-                is_word = self._are_known and not _NO_WORD.match(each[finding.start : finding.end])
+                is_word = self._are_known and not _is_no_word(each[finding.start : finding.end])
                 if finding.certain and action != "off" and not is_word:
                     self._note(finding.entity, "block" if action in _MASKING else action, where)
         return text

@@ -28,7 +28,7 @@ _PLAIN = re2.compile(rb"[A-Za-z0-9\x02_%+'{}|~\"-]@[A-Za-z0-9\x02][A-Za-z0-9\x02
 _FIND_PLAIN = searcher(_PLAIN)
 _DOMAIN = re.compile(
     rb"(?:[A-Za-z0-9\x02](?:[A-Za-z0-9\x02-]{0,61}[A-Za-z0-9\x02])?\.){1,8}([A-Za-z\x02]{2,24}|xn--[A-Za-z0-9-]{2,59})"
-    rb"(?![A-Za-z0-9\x02_-])"
+    rb"(?![A-Za-z0-9\x02]|[_-]{1,4}[A-Za-z0-9\x02])"
 )
 _QUOTE = ord('"')
 _QUOTED_LOCAL = re.compile(rb"(?<![\w\"])(\"[^\"\n\\<>@,;:=]{1,64}\")\Z")
@@ -65,7 +65,8 @@ def find_emails(view: View, budget: WorkBudget) -> Iterator[Finding]:
                 continue
             start = at - 64 if at > 64 else 0
             start += text[start:at].translate(_LOCAL_CLASS).rfind(b" ") + 1
-            while start < at and text[start] in b".'{}|~-%":
+            is_italic = text[domain.end() : domain.end() + 1] == b"_"
+            while start < at and text[start] in (b".'{}|~-%_" if is_italic else b".'{}|~-%"):
                 start += 1
             is_repository = text[start:at] in _LOGINS and text[domain.end() : domain.end() + 1] in (b":", b"/")
             if start < at and not is_repository and domain.group(1).lower() not in _FILE_TYPES:

@@ -2,7 +2,10 @@
 
 import random
 
+import pytest
+
 from gateway.sanitize.folding import View, folded
+from gateway.sanitize.scanner import Scanner
 
 
 def test_sparse_and_dense_texts_are_folded_alike() -> None:
@@ -29,3 +32,33 @@ def test_every_folded_byte_leads_back_to_the_character_it_came_from() -> None:
             start, end = view.origin(index, index + 1)
             assert end == start + 1
             assert folded(text[start:end]) == view.folded[index : index + 1]
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        r"\u003c{}\u003e", r"\x3c{}\x3e", "%3C{}%3E", r"\u0026{}", "%0A{}", r"\u00a0{}", r"\u2028{}", r"\u007c{}\u007c",
+        "\x1b[31m{}\x1b[0m", r"\u001b[1;31m{}\u001b[0m", r"\033[1m{}\033[0m", r"\e[1m{}\e[0m",
+        "<!--{}-->", "—{}—", "**{}**",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "value",
+    [
+        "jane.doe@posthaus.org", "4485 2757 4230 8327", "DE44500105175407324931", "+49 151 23456789", "93.184.216.34",
+        "ghp_aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bD1fH3jK5",
+    ],
+)  # fmt: skip
+def test_what_is_beside_an_escape_or_a_colour_begins_there(around: str, value: str) -> None:
+    if value.startswith("ghp_") and around == "—{}—":
+        return  # a key may go on with a dash
+    text = "see " + around.format(value) + " there"
+    found = [text[each.start : each.end] for each in Scanner().scan(text)]
+    assert found == [value]
+
+
+def test_an_address_in_italics_is_found_without_its_marks() -> None:
+    text = "write to _jane.doe@posthaus.org_ or __bob@posthaus.org__"
+    assert [text[each.start : each.end] for each in Scanner().scan(text)] == [
+        "jane.doe@posthaus.org", "bob@posthaus.org",
+    ]  # fmt: skip
