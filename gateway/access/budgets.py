@@ -323,8 +323,10 @@ class Asked(NamedTuple):
     @property
     def size(self) -> Size:
         """Of the body and what is sent with it."""
-        own = size_of(self.body)
-        return Size(own.bytes + sum(size_of(each).bytes for each in self.more), own.media_tokens)
+        size = size_of(self.body)
+        for each in self.more:
+            size = size.plus(size_of(each))
+        return size
 
     def largest(self, names: Sequence[str]) -> int:
         """The largest whole number that a field of these names has; 0 where none has one."""

@@ -38,13 +38,13 @@ def to_upstream(body: Json, options: UpstreamOptions, *, user: str | None) -> Js
 def input_count(body: Json) -> int:
     """How many embeddings a checked request asks for: a string or a list of token ids is one."""
     value = body["input"]
-    return 1 if isinstance(value, str) or isinstance(value[0], int) else len(value)
+    return 1 if isinstance(value, str) or isinstance(value[0], int | float) else len(value)
 
 
 def token_estimate(body: Json) -> int:
     """About how many tokens the inputs have, at least 1; token ids are counted."""
     value = body["input"]
-    items = [value] if isinstance(value, str) or isinstance(value[0], int) else value
+    items = [value] if isinstance(value, str) or isinstance(value[0], int | float) else value
     size = sum(utf8_size(item) for item in items if isinstance(item, str))
     return max(1, round(size / _BYTES_PER_TOKEN) + sum(len(item) for item in items if not isinstance(item, str)))
 

@@ -2,7 +2,7 @@
 
 import functools
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from multidict import MultiMapping
@@ -32,13 +32,15 @@ def by_schema(schema: Json, is_plain: Callable[[Any], bool] | None = None) -> Ch
     too deeply), else with the wrong field as `param`. `is_plain`: a stricter check of a body of any depth, whose answer
     `JsonBody.is_plain` has."""
     checker = Checker(schema)
+    members = schema.get("properties") or {}
+    whole = frozenset(name for name, each in members.items() if "integer" in (each.get("type") or ()))
 
     def check(body: JsonBody, headers: MultiMapping[str]) -> Json:
         try:
             value: Json = body.value_of_any_depth()
             if is_plain is not None and is_plain(value):
                 body.is_plain = True
-                return value
+                return _in_whole_numbers(value, whole)
             value = body.value()
         except BadJson as problem:
             raise InvalidRequest(f"the body {problem}", code="invalid_json") from None
@@ -46,9 +48,17 @@ def by_schema(schema: Json, is_plain: Callable[[Any], bool] | None = None) -> Ch
         if problems:
             path, message = problems[0].path, problems[0].message
             raise InvalidRequest(str(problems[0]) if path else f"the body {message}", param=path or None)
-        return value
+        return _in_whole_numbers(value, whole)
 
     return check
+
+
+def _in_whole_numbers(body: Json, names: Collection[str]) -> Json:
+    """The body with these fields as whole numbers: JSON Schema's `integer` allows `8.0`, which counts nothing."""
+    for name, value in body.items():
+        if type(value) is float and name in names:
+            body[name] = int(value)
+    return body
 
 
 @functools.cache

@@ -34,7 +34,7 @@ class WebWish(NamedTuple):
     @property
     def max_uses(self) -> int | None:
         """Calls of both together; None where one of them has no limit."""
-        limits = [tool["max_uses"] for tool, _ in self.tools if tool.get("max_uses") is not None]
+        limits = [int(tool["max_uses"]) for tool, _ in self.tools if tool.get("max_uses") is not None]
         return sum(limits) if len(limits) == len(self.tools) else None
 
 

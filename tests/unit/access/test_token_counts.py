@@ -22,7 +22,19 @@ def test_a_token_has_two_bytes_until_more_is_known() -> None:
 def test_a_character_counts_by_its_bytes_and_names_of_members_count_too() -> None:
     assert size_of({"model": "long name", "max_tokens": 5, "input": "äö"}) == Size(4)
     assert size_of({"tools": [{"name": "é"}]}) == Size(6)
-    assert size_of({"input": [1, 2, 3]}) == Size(6) == size_of({"input": ["a", 1, "b", 22]})
+    assert size_of({"input": [1, 2, 3]}) == Size(0, 3) and size_of({"input": ["a", 1, "b", 22]}) == Size(6)
+
+
+@pytest.mark.parametrize(
+    ("text", "least"),
+    [("4711" * 1000, 4000), ("aB3dE5gH7jK9mN1p" * 250, 2400), ("😀" * 1000, 3000), ("Ab cd ef gh " * 300, 936)],
+    ids=["digits", "a key", "emoji", "words"],
+)
+def test_what_tokenizers_do_not_join_counts_by_itself_whatever_is_known(text: str, least: int) -> None:
+    counts = TokenCounts()
+    for _ in range(40):
+        counts.note("m", Size(40_000), 10_000)
+    assert least <= counts.most("m", size_of({"input": text})) < least * 1.7
 
 
 @pytest.mark.parametrize(
@@ -38,7 +50,7 @@ def test_a_character_counts_by_its_bytes_and_names_of_members_count_too() -> Non
 def test_media_counts_as_such_and_a_file_of_text_by_its_text(part: Json, size: Size) -> None:
     found = size_of(message(TEXT, part))
     alone = size_of(message(TEXT))
-    assert (found.bytes - alone.bytes, found.media_tokens) == size
+    assert Size(found.bytes - alone.bytes, found.media_tokens) == size
 
 
 def test_text_that_looks_like_an_image_is_text() -> None:
