@@ -288,7 +288,7 @@ class Budgets:
         """The key's own limit, or the configured one; 0 for none."""
         own = getattr(caller, _LIMITS[budget])
         limit: float = getattr(self._defaults, _LIMITS[budget]) if own is None else own
-        return math.floor(limit * NANO) if budget in _MONEY else int(limit)
+        return math.floor(min(limit * NANO, 2.0**62)) if budget in _MONEY else int(limit)
 
 
 def user_counters(key_id: str) -> list[str]:

@@ -181,6 +181,19 @@ def records_in(document: Any, source: object) -> "list[KeyRecord]":
     return [KeyRecord(**{**each, "scopes": tuple(each["scopes"])}) for each in document["keys"]]
 
 
+def checked(record: "KeyRecord") -> "KeyRecord":
+    """A record that can be read again once it is written. Raises InvalidRequest."""
+    try:
+        record.name.encode()
+    except UnicodeEncodeError:
+        raise InvalidRequest("name: must be text in UTF-8", param="name") from None
+    document = {"version": 1, "keys": [record_to_json(record)]}
+    for problem in schemas.Checker(schemas.load("keys")).check(document, limit=1):
+        param = problem.path.removeprefix("keys[0].")
+        raise InvalidRequest(f"{param}: {problem.message}", param=param)
+    return record
+
+
 def digest(key: str) -> str:
     """The SHA-256 of a key in hexadecimal, as in the file."""
     return hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()
@@ -204,7 +217,7 @@ class KeyRegistry(ABC):
 
     def create(self, request: KeyRequest) -> tuple[str, KeyRecord]:
         """Make a key. Returns its text, which is stored nowhere, and its record. Raises InvalidRequest for unknown
-        scopes, an unreadable file, or a lock that another command holds."""
+        scopes, what schemas/keys.json refuses, an unreadable file, or a lock that another command holds."""
         unknown = ", ".join(sorted({scope for scope in request.scopes if not is_scope(scope)}))
         if unknown or not request.scopes:
             raise InvalidRequest(f"unknown scope {unknown or '(none)'}; allowed: {', '.join(SCOPES)}, mcp:LABEL")
@@ -218,7 +231,7 @@ class KeyRegistry(ABC):
                 expires=None if request.expires_s is None else now + request.expires_s,
                 **{name: getattr(request, name) for name in KEY_LIMITS},
             )
-            records.append(record)
+            records.append(checked(record))
             self._log("created", record)
         return key, record
 

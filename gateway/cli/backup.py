@@ -48,6 +48,8 @@ def _backup(arguments: argparse.Namespace, environment: Environment) -> int:
     file: Path = arguments.file
     if not file.parent.is_dir():
         raise InvalidRequest(f"{file.parent}: no such folder")
+    if file.exists() and not file.is_file():
+        raise InvalidRequest(f"{file}: is no regular file; name a new one")
     descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")  # mode 0600
     count = 0
     try:

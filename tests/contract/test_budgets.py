@@ -15,16 +15,16 @@ import pytest
 from tests.support.paths import ROOT
 
 BUDGETS = {
-    "access": 1695,
+    "access": 1720,
     "app": 1012,
     "bench": 6665,
     "calls": 728,
     "child": 418,
-    "cli": 2307,
+    "cli": 2309,
     "config": 738,
     "console": 0,
     "embedded": 346,
-    "engines": 17234,
+    "engines": 17235,
     "geometry": 1013,
     "mcp": 782,
     "ocr": 4749,
@@ -35,10 +35,10 @@ BUDGETS = {
     "schemas": 242,
     "services": 5467,
     "shared_state": 1254,
-    "tests": 48599,
+    "tests": 48633,
     "top": 825,
-    "web": 3600,
-    "wire": 6555,
+    "web": 3607,
+    "wire": 6572,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {

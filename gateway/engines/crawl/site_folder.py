@@ -326,7 +326,9 @@ def _summary(batch: IndexBatch, failed: list[Json], note: str) -> Json:
 
 
 def _readable_files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.suffix.lower() in _KINDS and not path.is_dir())
+    """Links that lead nowhere are among them, to be told of; a pipe, which would be waited for, is not."""
+    named = (path for path in folder.rglob("*") if path.suffix.lower() in _KINDS)
+    return sorted(path for path in named if path.is_file() or not path.exists())
 
 
 def _read_file(folder: Path, path: Path) -> tuple[str, bytes]:

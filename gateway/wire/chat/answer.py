@@ -321,14 +321,34 @@ def told_usage(usage: Any) -> Json:
 
 
 _SAID = ("content", "reasoning_content", "refusal")
+_UNSAID = frozenset(("role", "id", "type", "index", "format", "status", "object", "signature", "thought_signature",
+                     "encrypted_content"))  # fmt: skip
+_MEDIA_CHARS = 16
+"""Characters of base64 that count as a byte: sound has far fewer tokens than text."""
 
 
 def said_bytes(message: Json) -> int:
-    """Bytes of what a model has written in a normal message or delta: text, thoughts, refusal, calls."""
+    """Bytes of what a model has written in a normal message or delta: text, thoughts, refusal, calls, and what stands
+    in members that nobody here knows. Details of thoughts repeat these."""
     size = sum(utf8_size(text) for name in _SAID if isinstance(text := message.get(name), str))
-    calls = [each.get("function") or {} for each in message.get("tool_calls") or ()]
-    for call in (*calls, message.get("function_call") or {}):
-        size += utf8_size(call.get("name") or "") + utf8_size(call.get("arguments") or "")
+    for name in message.keys() - _UNSAID - {*_SAID, "reasoning_details"}:
+        size += _bytes_below(name, message[name])
+    if message.get("reasoning_details"):
+        thoughts = message.get("reasoning_content")
+        size += max(0, _bytes_below("", message["reasoning_details"]) - utf8_size(thoughts or ""))
+    return size
+
+
+def _bytes_below(name: str, value: Any) -> int:
+    size, waiting = 0, [(name, value)]
+    while waiting:
+        name, value = waiting.pop()
+        if isinstance(value, str) and name not in _UNSAID:
+            size += len(value) // _MEDIA_CHARS if name == "data" else utf8_size(value)
+        elif isinstance(value, dict):
+            waiting += value.items()
+        elif isinstance(value, list):
+            waiting += [(name, each) for each in value]
     return size
 
 

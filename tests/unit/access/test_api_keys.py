@@ -6,6 +6,7 @@ import resource
 import stat
 import threading
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -98,6 +99,22 @@ def _create(path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [({"name": ""}, "name"), ({"name": "x" * 101}, "name"), ({"name": "\udcff"}, "name"),
+     ({"tokens_per_day": 10**20}, "tokens_per_day")],
+)  # fmt: skip
+def test_a_key_that_the_file_could_not_hold_is_refused_and_leaves_it_as_it_was(
+    path: Path, wrong: dict[str, Any], field: str
+) -> None:
+    file = KeyFile(path)
+    file.create(KeyRequest(name="first", scopes=("chat",)))
+    before = path.read_bytes()
+    with pytest.raises(InvalidRequest, match=f"^{field}: ") as refused:
+        file.create(KeyRequest(**{"name": "second", "scopes": ("chat",), **wrong}))
+    assert refused.value.param == field and path.read_bytes() == before
+
+
 def test_keys_made_at_the_same_time_are_all_kept(path: Path) -> None:
     with multiprocessing.get_context("spawn").Pool(4) as pool:
         pool.map(_create, [path] * 12)

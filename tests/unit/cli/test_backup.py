@@ -138,6 +138,15 @@ def test_what_is_no_backup_is_refused(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "is not a backup" in said and said.count("\n") == 1
 
 
+def test_a_backup_never_takes_the_place_of_a_device(
+    state: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    assert main(["backup", str(pipe), "--state-dir", str(state)]) == 1
+    assert "is no regular file" in capsys.readouterr().err and pipe.is_fifo()
+
+
 def test_a_state_directory_that_does_not_exist_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["backup", str(tmp_path / "state.tar"), "--state-dir", str(tmp_path / "nothing")]) == 1
     assert "no such folder" in capsys.readouterr().err

@@ -1,6 +1,7 @@
 """Extract, crawl, map and search over a real site on loopback."""
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 
@@ -174,6 +175,7 @@ async def test_a_folder_and_a_site_fill_the_index_for_everybody(tmp_path: Path) 
     (docs / "b.md").write_text("# Notes\n\nNotes on orchards.")
     (docs / "c.bin").write_bytes(b"\x00")
     (docs / "folder.html").mkdir()
+    os.mkfifo(docs / "pipe.md")
     (docs / "gone.html").symlink_to(docs / "nowhere.html")
     (tmp_path / "secret.md").write_text("# Secret\n\nThe orchard's secret.")
     (docs / "out.md").symlink_to(tmp_path / "secret.md")
