@@ -341,6 +341,20 @@ class CallBudget(Protocol):
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None: ...
 
 
+class StateNames(Protocol):
+    """The placeholders in what only an upstream understands of its answers, and gets back on a later turn, where the
+    same names may stand for other values: `calls.masking.Masking`."""
+
+    def noted(self, state: Json) -> Json:
+        """The state with what its placeholders stand for."""
+        ...
+
+    def met(self, state: Json) -> Json:
+        """The state of an earlier turn, its placeholders with the names that their values have now. Raises
+        InvalidRequest where a part that must not be changed holds one of them."""
+        ...
+
+
 class Spend(Protocol):
     """What a caller may spend on models: `access.budgets.KeySpend`."""
 
@@ -396,3 +410,5 @@ class RequestStats:
     """The stream that is being answered; its tokens so far are not yet in the counts above."""
     spend: Spend | None = None
     """What its calls of models are paid from; None where nothing binds."""
+    names: StateNames | None = None
+    """None where nothing is masked."""

@@ -257,7 +257,7 @@ class Call:
         own.stats = RequestStats(started_s=time.perf_counter())
         own.limits = {}
         if own.masking is not None:
-            own.masking = own.masking.counted_in(own.stats)
+            own.masking = own.stats.names = own.masking.counted_in(own.stats)
         own.admit(own.caller)
         self._slot, self.earlier = "", None
         return own
@@ -325,7 +325,7 @@ class Call:
         """
         interface, sanitizer = self.interface, self.rules.sanitizer
         if interface.sanitized_as in sanitizer.routes:
-            self.masking = Masking(sanitizer, interface.dialect, self.stats, self.work)
+            self.masking = self.stats.names = Masking(sanitizer, interface.dialect, self.stats, self.work)
         elif interface.reads is None:
             return await make()
         if interface.reads is not None:

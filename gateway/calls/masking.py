@@ -29,6 +29,8 @@ RESTORABLE = frozenset(("chat", "responses", "messages"))
 WEB_TOOLS = "websearch"
 """The endpoint of the web tools, as `sanitize.routes` names it."""
 
+_VALUES = "values"
+"""The member of a state with what its placeholders stand for."""
 Masked = TypeVar("Masked")
 """An answer of a door: a WholeAnswer, a StreamedAnswer, or one that has nothing to mask."""
 
@@ -105,6 +107,19 @@ class Masking:
         """Put these values back too: those of a stored text that is shown."""
         if self._placeholders is not None:
             self._placeholders.adopt(values)
+
+    def noted(self, state: Json) -> Json:
+        """See domain.StateNames."""
+        values = self._placeholders.values_in(state) if self._placeholders else {}
+        return {**state, _VALUES: values} if values else state
+
+    def met(self, state: Json) -> Json:
+        """See domain.StateNames."""
+        state = {**state}
+        values = state.pop(_VALUES, None)
+        if self._placeholders is not None and isinstance(values, dict):
+            self._placeholders.meet([state], values, "the state of an earlier answer")
+        return state
 
     async def clean_request(self, body: object, earlier: Earlier | None = None) -> None:
         """Mask a checked body in place, after the stored items that it goes on with. Raises ContentBlocked,

@@ -182,6 +182,10 @@ class Placeholders:
         self.replaced[entity] += 1
         return f"[{name}]"
 
+    def values_in(self, value: Any) -> dict[str, str]:
+        """Of the names that were given out and stand in a decoded value: `{EMAIL_1: value}`."""
+        return {name: self._values[name] for name in sorted(_typed_in(value) or ()) if name in self._values}
+
     def value_of(self, name: str) -> str | None:
         """What a name stands for; None for one that was not given out."""
         return self._values.get(name)

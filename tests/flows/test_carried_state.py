@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.asking import toml
+from tests.support import upstream as up
+from tests.support.asking import MESSAGES, RESPONSES, send, toml
 from tests.support.backends import BACKENDS, FINAL, script_of
 from tests.support.gateways import start_in_process
 from tests.support.talks import Talk
@@ -49,3 +50,42 @@ async def test_a_sealed_state_of_another_key_says_nothing(tmp_path: Path, upstre
 
 def _items(raw: Any) -> Any:
     return raw.get("output") or raw["content"]
+
+
+MASKED = "\n[sanitize]\nroutes = ['chat', 'responses']\nprofile = 'reversible'\n[guardrail]\nenabled = 'off'\n"
+JANE, EVE = "jane.doe@posthaus.org", "eve.low@posthaus.org"
+
+
+def _turn(route: str, who: str, items: list[Any]) -> dict[str, Any]:
+    """A request that names somebody, before the items of an answer with a call, if any, and the call's result."""
+    said = {"role": "user", "content": f"you know {who}"}
+    if route == RESPONSES:
+        result = {"type": "function_call_output", "call_id": "call_1", "output": "ok"}
+        tool = {"type": "function", "name": "f", "parameters": {"type": "object"}}
+        more = {"store": False, "include": ["reasoning.encrypted_content"], "tools": [tool]}
+        return {"model": "SvcLLM", "input": [said, *items, *([result] if items else [])], **more}
+    content = [{"type": "tool_result", "tool_use_id": "call_1", "content": "ok"}]
+    later = [{"role": "assistant", "content": items}, {"role": "user", "content": content}] if items else []
+    tools = [{"name": "f", "input_schema": {"type": "object"}}]
+    return {"model": "SvcLLM", "max_tokens": 4000, "tools": tools, "messages": [said, *later], **THINKING}
+
+
+@pytest.mark.parametrize("remembers", [True, False], ids=["remembered", "carried by the client"])
+@pytest.mark.parametrize("route", [RESPONSES, MESSAGES])
+async def test_a_name_in_thoughts_stands_for_its_own_value_in_another_history(
+    tmp_path: Path, upstream: Upstream, route: str, remembers: bool
+) -> None:
+    call = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    thoughtful = up.completion(None, "tool_calls", reasoning_content="the boss is [EMAIL_1]", tool_calls=[call])
+    upstream.will(up.answer(thoughtful))
+    async with start_in_process(tmp_path, toml(upstream) + MASKED) as server:
+        status, first, _ = await send(server, route, _turn(route, JANE, []))
+        key = server.key
+        if remembers:
+            second, _, _ = await send(server, route, _turn(route, EVE, _items(first)))
+    if not remembers:
+        async with start_in_process(tmp_path, toml(upstream) + MASKED) as server:
+            second, _, _ = await send(server, route, _turn(route, EVE, _items(first)), key=key)
+    sent = upstream.seen[-1].body["messages"]
+    assert (status, second) == (200, 200) and sent[0]["content"] == "you know [EMAIL_1]"
+    assert sent[1]["reasoning_content"] == "the boss is [EMAIL_2]"

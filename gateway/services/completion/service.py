@@ -154,7 +154,7 @@ class CompletionService:
         if not is_plain:
             await self.inline(image_parts(body))
         started_s = time.perf_counter()
-        turn = Turn(self._memory, stats.key_id, body["messages"], is_plain=is_plain)
+        turn = Turn(self._memory, stats.key_id, body["messages"], stats.names, is_plain=is_plain)
         plan = self._plan(entry, turn.maker)
         if stats.spend is None:
             return _ChatCall(body, turn, plan, started_s)

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from gateway.access.sealing import SEALED, Sealer, SealRefused
-from gateway.domain import Json, RequestStats
+from gateway.domain import Json, RequestStats, StateNames
 from gateway.errors import EngineMissing
 from gateway.resilience.bounded_cache import SharedCache
 from gateway.wire.chat.call_ids import CallIds, with_own_ids
@@ -50,12 +50,12 @@ class TurnMemory:
                 return state
         return None
 
-    def put(self, owner: str, before: Json | None, made: StateSoFar) -> None:
+    def put(self, owner: str, before: Json | None, made: StateSoFar, names: StateNames | None = None) -> None:
         """Remember the state of an answer for each of its calls."""
         state = made.value
         if state is None:
             return
-        value = orjson.dumps(state)
+        value = orjson.dumps(state if names is None else names.noted(state))
         for after, alone in made.prints(before):
             self._put((owner, after), value)
             known = self._states.get((owner, alone))
@@ -74,6 +74,8 @@ class SealedStates(Carrier):
     def sealed(self) -> str | None:
         """See Carrier. A state that is too long to be carried is not."""
         state = self._stats.made.value if self._stats.made is not None else None
+        if state is not None and self._stats.names is not None:
+            state = self._stats.names.noted(state)
         if state is None or len(data := orjson.dumps(state)) > _MAX_CARRIED_BYTES:
             return None
         try:
@@ -96,10 +98,19 @@ class Turn:
     """One request's conversation. `maker`: the upstream that made the newest message with a state, empty for none.
     `ids`: makes those of the answer's calls unique. `remembered`: the states that the messages have not themselves.
     `states`: by index, of the messages that an upstream gets in another way. `is_plain`: the messages have none
-    themselves, and go to every upstream as they are unless there are `states`."""
+    themselves, and go to every upstream as they are unless there are `states`. Raises InvalidRequest as
+    `domain.StateNames`, whose `names` may be None."""
 
-    def __init__(self, memory: TurnMemory, owner: str, messages: Sequence[Json], *, is_plain: bool = False) -> None:
-        self._memory, self._owner, self._messages = memory, owner, messages
+    def __init__(
+        self,
+        memory: TurnMemory,
+        owner: str,
+        messages: Sequence[Json],
+        names: StateNames | None = None,
+        *,
+        is_plain: bool = False,
+    ) -> None:
+        self._memory, self._owner, self._messages, self._names = memory, owner, messages, names
         self.ids = CallIds(messages)
         self.states: dict[int, Json | None] = {}
         self.remembered: list[Json] = []
@@ -118,7 +129,8 @@ class Turn:
         if found is not None:
             self.remembered.append(found)
         given = message.get(STATE)
-        return found or (given if isinstance(given, dict) and isinstance(given.get("by"), str) else None)
+        state = found or (given if isinstance(given, dict) and isinstance(given.get("by"), str) else None)
+        return self._names.met(state) if state is not None and self._names is not None else state
 
     def messages_for(self, upstream: str, form: str) -> list[Json]:
         """The messages with the `states`, as an upstream gets them. `form`: see `wire.parameters.Rules.thoughts`."""
@@ -130,4 +142,4 @@ class Turn:
     def remember(self, made: Iterable[StateSoFar]) -> None:
         """The answer is over; `made` are the states of its choices."""
         for state in made:
-            self._memory.put(self._owner, self._messages[-1] if self._messages else None, state)
+            self._memory.put(self._owner, self._messages[-1] if self._messages else None, state, self._names)
