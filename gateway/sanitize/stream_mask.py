@@ -370,6 +370,9 @@ class StreamMask:
             else:
                 self._append(slot, pending, changed)
         if whole_texts:
+            for channel in [each for each in changed if each.closed]:  # its text comes again, whole: judge it first
+                del changed[channel]
+                await self._advance(channel)
             await self._mask_whole(whole_texts, pending)
 
     def _append(self, slot: TextSlot, pending: PendingEvent, changed: dict[Channel, bool]) -> None:

@@ -14,6 +14,7 @@ from gateway.errors import GatewayError
 from gateway.services.responses.background import Job, Runs, checked_after
 from gateway.services.responses.masking_maps import MaskingMaps
 from gateway.services.responses.store import ResponseStore
+from gateway.web.handlers.model_routes import used_so_far
 from gateway.web.replies import EventReply, JsonReply
 from gateway.web.state import CALL
 from gateway.wire import sse
@@ -33,7 +34,11 @@ class BackgroundResponses:
     ) -> web.StreamResponse:
         """Begin the run of a call that `Call.detached` has made. JsonReply of the queued response, or EventReply of its
         events where it keeps them. Raises RateLimited, Overloaded, StateUnavailable."""
-        reply = EventReply(_after(stream.queued_events(), events), failure_events=stream.error_events)
+        reply = EventReply(
+            _after(stream.queued_events(), events),
+            failure_events=stream.error_events,
+            refusal_events=lambda error, last: stream.refused_events(error, used_so_far(call.stats)),
+        )
         if call.masking is not None:
             await call.masking.clean_reply(reply, restores=False)  # what is kept is restored when it is read
         owner = call.caller.key_id

@@ -104,13 +104,13 @@ def streamed(
         first_event_wait_s=entry.first_event_wait_s,
         failure_events=failed,
         cancelled_events=cancelled,
-        refusal_events=lambda error, last: refused(error, last, _used_so_far(stats)),
+        refusal_events=lambda error, last: refused(error, last, used_so_far(stats)),
     )
     reply.late_headers = lambda: _timing(stats)
     return reply
 
 
-def _used_so_far(stats: RequestStats) -> Json:
+def used_so_far(stats: RequestStats) -> Json:
     """`{prompt_tokens, completion_tokens, total_tokens}` of an answer that is still being streamed."""
     counts = (stats.input_tokens, stats.output_tokens)
     if stats.streaming is not None:

@@ -214,18 +214,27 @@ class ResponseStream:
         return [self._event("error", flat), self._event("response.failed", {"response": self.response})]
 
     def refused_events(self, error: GatewayError, usage: Json) -> list[Event]:
-        """The end of a stream whose text is blocked: its items closed without text, then `response.incomplete`.
-
-        `usage` has chat's fields, `{prompt_tokens, completion_tokens, …}`.
-        """
+        """The end of a stream whose text is blocked: its items closed with what has left of them, then
+        `response.incomplete`. `usage` has chat's fields, `{prompt_tokens, completion_tokens, …}`."""
         events = []
         for index, item in enumerate(self.response["output"]):
-            item["status"] = "incomplete"
-            objects.without_text(item)
+            objects.without_text(item)  # what was not judged is never shown
             if item["id"] not in self._closed:
                 events.append(self._event("response.output_item.done", {"output_index": index, "item": item}))
+                events[-1].finish = self._finish_item
         objects.finish(self.response, "content_filter", usage, self.backend)
-        return [*events, self._event("response.incomplete", {"response": self.response}), Event.from_bytes(sse.DONE)]
+        events.append(self._event("response.incomplete", {"response": self.response}))
+        events[-1].finish = self._finish_refused
+        return [*events, Event.from_bytes(sse.DONE)]
+
+    def _finish_item(self, data: Json) -> Json:
+        """The event of an item that was cut: only when the events before it are written is known what has left."""
+        left = dict(enumerate(self._sent.at_failure()))
+        return self._numbered({**data, "item": left.get(data["output_index"], data["item"])})
+
+    def _finish_refused(self, data: Json) -> Json:
+        self.response["output"] = self._sent.at_failure()
+        return self._numbered({**data, "response": {**data["response"], "output": self.response["output"]}})
 
     def _event(self, kind: str, fields: Json) -> Event:
         if self._is_whole:
