@@ -103,10 +103,12 @@ class Masking:
         """What the placeholders stand for, `{EMAIL_1: value}`."""
         return self._placeholders.as_map() if self._placeholders is not None else {}
 
-    def know(self, values: Mapping[str, str]) -> None:
-        """Put these values back too: those of a stored text that is shown."""
+    def know(self, values: Mapping[str, str], own: Json) -> None:
+        """Put these values back too: those of a stored text that is shown. `own`: what of it its caller wrote, in the
+        form of a request, with placeholders."""
         if self._placeholders is not None:
             self._placeholders.adopt(values)
+            self._addresses |= addresses_of(own, self._placeholders.filled)
 
     def noted(self, state: Json) -> Json:
         """See domain.StateNames."""
@@ -145,7 +147,7 @@ class Masking:
         for each in stored:
             self._placeholders.meet(each.items, each.values, each.where)
             self._work.masks.know(each.values)
-            self._addresses |= {self._placeholders.filled(own) for own in addresses_of({"input": each.items})}
+            self._addresses |= addresses_of({"input": each.items}, self._placeholders.filled)
         if isinstance(body, dict):
             self._placeholders.set_apart(body, {id(item) for each in stored for item in each.items})
             self._placeholders.reserve_typed(body)

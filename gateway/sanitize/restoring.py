@@ -39,7 +39,8 @@ TYPED = "TYPED"
 MAX_PLACEHOLDER_CHARS = 72
 """Longest bent form that is held back while it comes in pieces: an entity of 40 letters, a number and marks."""
 _MARKS = r"[ \t`*]{0,3}"
-_ENTITY = r"([A-Za-z][A-Za-z0-9]{1,20}(?:\\{0,4}[ _-][A-Za-z][A-Za-z0-9]{0,20}){0,4})\\{0,4}[ _-]([0-9]{1,6})"
+_ENTITY = r"([A-Za-z][A-Za-z0-9]{0,39}(?:\\{0,4}[ _-][A-Za-z0-9]{1,38}){0,12})\\{0,4}[ _-]([0-9]{1,6})"
+"""A name that the configuration allows (`sanitize.patterns`), and a number; typed by the caller or bent by a model."""
 _PLACEHOLDER = re.compile(r"\\{0,2}\[" + _MARKS + _ENTITY + _MARKS + r"\\{0,2}\]")
 _UNFINISHED = re.compile(r"\\{0,2}(?:\[[ \t`*A-Za-z0-9_\\-]{0,70})?\Z")
 _TYPED = re.compile(_ENTITY + r"[ \t`*]{0,3}\\{0,4}\]\Z")
@@ -452,11 +453,12 @@ class Restorer:
         )
 
 
-def addresses_of(body: Json) -> frozenset[str]:
+def addresses_of(body: Json, filled: Callable[[str], str] = str) -> frozenset[str]:
     """The addresses with a host that stand in the caller's own words: messages of the user and the system,
-    instructions. What tools and pages have said does not count."""
+    instructions, descriptions of tools. What tools and pages have said does not count. `filled` puts the values into
+    words that were stored."""
     found: set[str] = set()
-    for text in _own_texts(body):
+    for text in map(filled, _own_texts(body)):
         if ":" in text or "//" in text or "\\" in text:
             raw = text.encode("utf-8", "replace")
             found |= {raw[start:end].decode().rstrip(_TRAILING) for start, end in spans(_FIND_ADDRESS, raw)}
@@ -484,6 +486,11 @@ def _own_texts(body: Json) -> Iterator[str]:
     for value in (body.get("metadata") or {}).values() if isinstance(body.get("metadata"), dict) else ():
         if isinstance(value, str):
             yield value
+    for tool in body["tools"] if isinstance(body.get("tools"), list) else ():
+        function = tool.get("function") if isinstance(tool, dict) else None
+        for each in (tool, function):
+            if isinstance(each, dict) and isinstance(each.get("description"), str):
+                yield each["description"]
     messages = [each for name in ("messages", "input") if isinstance(body.get(name), list) for each in body[name]]
     system = body.get("system")
     parts = list(system) if isinstance(system, list) else []

@@ -13,7 +13,7 @@ import orjson
 
 from gateway.access.sealing import MAX_SEALED_BYTES, Sealer, SealRefused
 from gateway.calls.call import Call
-from gateway.domain import Caller
+from gateway.domain import Caller, Json
 from gateway.errors import InvalidRequest
 from gateway.services.responses.compaction import ITEM_TYPES, carried_values
 from gateway.services.responses.store import ResponseStore
@@ -69,10 +69,10 @@ class MaskingMaps:
             return {}
         return self.opened(sealed or await self._store.map_of_0_4(call.caller.key_id, name), call.caller)
 
-    async def show(self, call: Call, name: str, sealed: str) -> None:
-        """Let the answer to a call, which is a stored text, be shown with its values."""
+    async def show(self, call: Call, name: str, sealed: str, own: Json) -> None:
+        """Let the answer to a call, which is a stored text, be shown with its values. `own`: see `Masking.know`."""
         if call.masking is not None:
-            call.masking.know(await self.values_of(call, name, sealed))
+            call.masking.know(await self.values_of(call, name, sealed), own)
 
     def carried(self, owner: Caller, items: object) -> dict[str, str]:
         """The map that the newest compaction item of a list carries."""

@@ -63,7 +63,7 @@ class BackgroundResponses:
         call, response_id = request[CALL], request.match_info["response_id"]
         owner = call.caller.key_id
         stored = await self._store.get(owner, response_id)
-        await self._maps.show(call, response_id, stored.sealed)
+        await self._maps.show(call, response_id, stored.sealed, {**stored.response, "input": stored.items})
         if request.query.get("stream") == "true":
             return self._followed(call, response_id, checked_after(request.query.get("starting_after")))
         return JsonReply(await self._runs.settled(owner, stored.response))

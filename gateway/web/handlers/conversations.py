@@ -59,7 +59,7 @@ class ConversationsHandler:
     async def items(self, request: web.Request) -> web.StreamResponse:
         """A page of the items, newest first unless `order=asc`."""
         conversation = await self._conversations.get(*_place(request))
-        await self._maps.show(request[CALL], conversation.id, conversation.sealed)
+        await self._show(request[CALL], conversation)
         return JsonReply(page_of(conversation.items, request.query))
 
     async def reads(self, call: Call) -> "_Held":
@@ -88,7 +88,7 @@ class ConversationsHandler:
     async def item(self, request: web.Request) -> web.StreamResponse:
         """One item."""
         conversation = await self._conversations.get(*_place(request))
-        await self._maps.show(request[CALL], conversation.id, conversation.sealed)
+        await self._show(request[CALL], conversation)
         return JsonReply(item_of(conversation, request.match_info["item_id"]))
 
     async def remove(self, request: web.Request) -> web.StreamResponse:
@@ -98,8 +98,11 @@ class ConversationsHandler:
 
     async def _shown(self, call: Call, conversation: Conversation) -> web.StreamResponse:
         """The conversation, its metadata with their values."""
-        await self._maps.show(call, conversation.id, conversation.sealed)
+        await self._show(call, conversation)
         return JsonReply(conversation.shown())
+
+    async def _show(self, call: Call, conversation: Conversation) -> None:
+        await self._maps.show(call, conversation.id, conversation.sealed, {"input": conversation.items})
 
     def _items(self, call: Call) -> list[Json]:
         """The items of a body; compaction items among them are ones that this key can use later."""

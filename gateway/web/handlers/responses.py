@@ -166,7 +166,7 @@ class ResponsesHandler:
         InvalidRequest."""
         call, response_id = request[CALL], request.match_info["response_id"]
         stored = await self._kept.store.get(call.caller.key_id, response_id)
-        await self._kept.maps.show(call, response_id, stored.sealed)
+        await self._kept.maps.show(call, response_id, stored.sealed, {"input": stored.items})
         return JsonReply(page_of(stored.items, request.query))
 
     def _turn(self, call: Call, entry: ModelEntry, continued: Continued, *, generates: bool) -> _Turn:

@@ -318,7 +318,7 @@ class NativeStream(ResponseStream):
             if isinstance(theirs.get("created_at"), int | float):
                 self.response["created"] = self.response["created_at"] = int(theirs["created_at"])
         for kind in ("response.created", "response.in_progress")[self._is_created :]:
-            yield self._event(kind, {"response": {**self.response, "output": []}})
+            yield self._event(kind, {"response": objects.shown(self.response, [])})
 
     def _open_item(self, data: Json) -> Iterator[Event]:
         item = repair_item(table_in(data, "item"))
@@ -416,7 +416,8 @@ class NativeStream(ResponseStream):
         self.response.update(final)
         self._ended = True
         self._on_end(final)
-        yield self._with_links(f"response.{final['status']}", {"response": final})
+        shown = objects.shown(final, [self._copy(item) for item in final["output"]])
+        yield self._with_links(f"response.{final['status']}", {"response": shown})
         yield Event.from_bytes(sse.DONE)
 
 

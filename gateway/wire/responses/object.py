@@ -145,6 +145,12 @@ def snapshot(item: Json) -> Json:
     }
 
 
+def shown(response: Json, output: list[Json]) -> Json:
+    """A response as an event has it: what is masked or restored in the event changes no other one."""
+    fields = {name: _copied(value) if value else value for name, value in response.items() if name != "output"}
+    return {**fields, "output": output}
+
+
 _PARTS = ("content", "summary")
 
 

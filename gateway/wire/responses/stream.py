@@ -193,8 +193,8 @@ class ResponseStream:
     def queued_events(self) -> list[Event]:
         """The events of a response that waits to be made: `response.created` and `response.queued`."""
         self._is_created = True
-        shown = {**self.response, "status": "queued"}
-        return [self._event(kind, {"response": dict(shown)}) for kind in ("response.created", "response.queued")]
+        kinds, queued = ("response.created", "response.queued"), {**self.response, "status": "queued"}
+        return [self._event(kind, {"response": objects.shown(queued, [])}) for kind in kinds]
 
     def cancelled_events(self) -> list[Event]:
         """The end of a response that was cancelled: `response.failed`, whose response says so and has no output."""
@@ -251,7 +251,7 @@ class ResponseStream:
         self._identify(identity)
         kinds = ["response.created", "response.in_progress"][self._is_created :]
         for kind in kinds if not self._is_whole else ():
-            yield self._event(kind, {"response": {**self.response, "output": []}})
+            yield self._event(kind, {"response": objects.shown(self.response, [])})
         for item in self._before:
             self.response["output"].append(item)
             self._closed.add(item["id"])
@@ -467,8 +467,9 @@ class ResponseStream:
         usage = summed_usage(self._end.usage, self._usage_before)
         status = objects.finish(self.response, finish_reason, usage, self.backend)
         self._on_end(self._unmasked())
-        final = {**self.response, "output": [self._copy(item) for item in self.response["output"]]}
-        yield self._event(f"response.{status}", {"response": final})
+        if not self._is_whole:
+            final = objects.shown(self.response, [self._copy(item) for item in self.response["output"]])
+            yield self._event(f"response.{status}", {"response": final})
         yield Event.from_bytes(sse.DONE)
 
     def _unmasked(self) -> Json:
