@@ -26,7 +26,8 @@ _MARKS_BEFORE = 3
 _BEGINS = re.compile(r"(?<=<)[A-Za-z]|(?<=\])[(:]|(?<=[uU][rR][lL])\(")
 _GOES_ON = re.compile(_BEGINS.pattern + r"|[\"'>=()\s]")
 _BASE = re.compile(r"(?i)<base[\s/]")
-_BASE_CHARS = 5
+_STYLE = re.compile(r"(?i)<(/?)style(?=[\s/>])")
+_TAG_CHARS = 8
 _FIRST = re.compile(r"\s+|\S")
 _WEB = r"(?:https?|wss?|ftp|javascript|vbscript|data)\s{0,3}:"
 _ELSEWHERE = re.compile(
@@ -70,14 +71,16 @@ def leads_elsewhere(address: str) -> bool:
 
 class AddressReader:
     """Reads a text forward and knows in which addresses its end stands. `has_base`: an element `base` was read, which
-    may lead all addresses behind it to another host."""
+    may lead all addresses behind it to another host. `in_style`: a style sheet is being read, whose strings and words
+    are addresses in many ways, and of which nobody reads a value."""
 
     __slots__ = (
         "_angle", "_awaits_destination", "_awaits_value", "_in_tag", "_length", "_open", "_past", "_values", "has_base",
+        "in_style",
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self.has_base = False
+        self.has_base = self.in_style = False
         self._past, self._length = "", 0
         self._in_tag = self._awaits_value = self._awaits_destination = False
         self._values: dict[str, int] = {}  # where an attribute's value begins, by its quotation mark, or `=` for none
@@ -86,7 +89,8 @@ class AddressReader:
 
     def read(self, piece: str) -> None:
         """Go on with the text's next piece."""
-        self.has_base = self.has_base or _BASE.search(self._past[-_BASE_CHARS:] + piece) is not None
+        if "<" in piece or "<" in self._past[-_TAG_CHARS:]:
+            self._read_tags(self._past[-_TAG_CHARS:] + piece)
         before = self._past[-_MARKS_BEFORE:]
         text, at, shift = before + piece, len(before), self._length - len(before)
         while True:
@@ -104,6 +108,11 @@ class AddressReader:
         self._past = (self._past + piece)[-REACH_CHARS:]
         self._length += len(piece)
 
+    def _read_tags(self, text: str) -> None:
+        self.has_base = self.has_base or _BASE.search(text) is not None
+        for tag in _STYLE.finditer(text):
+            self.in_style = not tag[1]
+
     def _step(self, mark: str, at: int, before: str) -> None:
         if mark[0].isspace():
             self._in_tag |= self._values.pop("=", None) is not None
@@ -112,7 +121,7 @@ class AddressReader:
                 self._angle = -1
             return
         begins_value, self._awaits_value = self._awaits_value, False
-        if self._awaits_destination:
+        if self._awaits_destination and not (mark == ">" and before.strip(" >")[-1:] == "\n"):  # a line of a quotation
             self._awaits_destination = False
             if mark == "<":
                 self._angle = at + 1
@@ -147,7 +156,7 @@ class AddressReader:
         `behind`, which is how the text goes on). Two empty strings for one too long to be judged."""
         starts = [*self._values.items(), *(("(", start) for start, _ in self._open)]
         starts += [("<", self._angle)] if self._angle >= 0 else []
-        if len(self._open) > _MAX_OPEN:
+        if len(self._open) > _MAX_OPEN or self.in_style:
             yield "", ""
         first = self._length - len(self._past)
         for ending, start in starts:

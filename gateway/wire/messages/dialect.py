@@ -19,7 +19,7 @@ _OWN_IN_REQUESTS = frozenset(("messages", "model", "metadata"))
 go on instead of the others."""
 _OWN_IN_ANSWERS = frozenset(("model", "type", "role", "provider_specific_fields"))
 """Members of a message that the gateway writes itself."""
-_OWN_IN_EVENTS = frozenset(("delta", "index", "type", "message", "usage", "provider_specific_fields"))
+_OWN_IN_EVENTS = frozenset(("delta", "index", "type", "message", "provider_specific_fields"))
 """Members of an event that are walked on their own, or are the gateway's."""
 _PIECES = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
 """Types of deltas, and the member of each that continues the text of its block."""
