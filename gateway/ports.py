@@ -18,6 +18,7 @@ cancelled call closes or releases its connections at once.
 """
 
 from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -151,6 +152,14 @@ class ChatModel(Protocol):
 
         The answer is not sanitized. UpstreamTimeout after `timeout_s` seconds.
         """
+        ...
+
+
+class OwnUseCounter(Protocol):
+    """Counts calls of models that the gateway makes by itself for a key; implemented by `access.budgets.OwnUse`."""
+
+    def charged(self, stats: RequestStats) -> AbstractAsyncContextManager[None]:
+        """Around one call, for the key named in `stats`."""
         ...
 
 

@@ -6,7 +6,7 @@ Imports neither the sanitizer nor the services, so that commands that read pages
 import asyncio
 import importlib
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -84,16 +84,17 @@ def engine_deps(
     fetcher: Fetcher,
     pool: ParsePool,
     resources: AsyncExitStack,
-    model: ChatModel | None = None,
+    model_of: Callable[[str], ChatModel] | None = None,
     pictures: PictureReader | None = None,
 ) -> EngineDeps:
-    """The dependencies of the embedded web engine. `model` chooses pages, `pictures` reads those of text."""
+    """The dependencies of the embedded web engine. `model_of` gives the model that chooses
+    pages, for the key that pays it; `pictures` reads those of text."""
     index = open_backend(config, config.index.backend)
     resources.push_async_callback(index.close)
     slots = HostSlots(config.web.per_host_concurrency, share=config.limits.share_of_parse)
     renderer = page_renderer(config, fetcher, slots, resources)
     loader = PageLoader(fetcher, pool, slots, PageHelp(renderer=renderer, pictures=pictures))
-    return EngineDeps(loader, RobotsCache(fetcher, config.web.user_agent), index, Chooser(model), renderer)
+    return EngineDeps(loader, RobotsCache(fetcher, config.web.user_agent), index, Chooser(model_of), renderer)
 
 
 @contextmanager

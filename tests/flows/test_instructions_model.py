@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from gateway.access.usage import read_usage
+from gateway.shared_state.sqlite_state import STATE_FILE
 from tests.support.asking import call_tool
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.upstream import Upstream, answer, completion
@@ -57,6 +59,22 @@ async def test_a_model_that_fails_leaves_the_choice_to_the_words(
         upstream.will(refused if fails == "refused" else answer(completion("All of them!")))
         data = await crawled(server, site.url + "/")
     assert upstream.seen and data["results"][0]["url"] == site.url + "/laptops"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("per_day", [100_000, 100], ids=["room", "no room"])
+async def test_the_model_is_paid_by_the_key_that_crawls(
+    per_day: int, start_gateway: StartGateway, upstream: Upstream
+) -> None:
+    async with serving(fruit_site()) as site:
+        server = await start_gateway(toml(site, upstream) + f"[limits]\ntokens_per_day = {per_day}\n")
+        upstream.will(answer(completion('{"keep": [2]}')))
+        data = await crawled(server, site.url + "/")
+    assert data["results"]
+    assert len(upstream.seen) == (per_day > 100)
+    await server.listener.close()
+    rows = read_usage(server.config.state_dir / STATE_FILE, "2000-01-01", ["model"])
+    assert any(row["model"] == "SvcLLM" and row["input_tokens"] for row in rows) == (per_day > 100)
 
 
 async def test_a_model_nobody_knows_is_refused_by_name(start_gateway: StartGateway, upstream: Upstream) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import orjson
@@ -177,26 +177,28 @@ def _singular(word: str) -> str:
 class Chooser:
     """Picks the pages that fit instructions, by words and, when there is one, with a language model.
 
-    `extra_s` is the time that the model may take.
+    `extra_s` is the time that the model may take. `model_of` gives it for the key that pays.
     """
 
-    def __init__(self, model: ChatModel | None = None, timeout_s: float = JUDGE_TIMEOUT_S) -> None:
-        self._model = model
-        self.extra_s = timeout_s if model is not None else 0.0
+    def __init__(self, model_of: Callable[[str], ChatModel] | None = None, timeout_s: float = JUDGE_TIMEOUT_S) -> None:
+        self._model_of = model_of
+        self.extra_s = timeout_s if model_of is not None else 0.0
 
-    async def choose(self, candidates: Sequence[PageCandidate], instructions: str, root: str = "") -> list[int]:
+    async def choose(
+        self, candidates: Sequence[PageCandidate], instructions: str, root: str = "", owner: str = ""
+    ) -> list[int]:
         """Indexes of the candidates that fit, best first; all of them without instructions. `root`: where the crawl
-        began. Ignores model failures."""
+        began. `owner`: the key that pays the model. Ignores model failures."""
         interest = Interest(instructions, root)
         kept = [at for at, each in enumerate(candidates) if not interest.refuses(each.title, each.url)]
         if not interest.query or not kept:
             return kept
         ranked, fitting_words = await asyncio.to_thread(_rank_by_words, [candidates[at] for at in kept], interest.query)
         order, chosen = [kept[at] for at in ranked], {kept[at] for at in fitting_words}
-        if self._model is None:
+        if self._model_of is None:
             return [at for at in order if at in chosen]
         judged = order[:MAX_JUDGED]
-        fitting = await self._ask(self._model, instructions, [candidates[at] for at in judged])
+        fitting = await self._ask(self._model_of(owner), instructions, [candidates[at] for at in judged])
         if fitting:
             chosen = (chosen - set(judged)) | {judged[number] for number in fitting}
         return [at for at in order if at in chosen]

@@ -150,7 +150,7 @@ class LocalWebEngine:
 
         outcome = await self._explore(request, call, take)
         data: Json = {"base_url": request.url}
-        pages = await self._relevant(outcome, request)
+        pages = await self._relevant(outcome, request, call.owner)
         data["results"] = [crawl_result(depth, page, request.include_favicon) for depth, page in pages]
         data["failed_results"] = [failed_result(url, failure) for url, failure in outcome.failures]
         await batch.store()
@@ -174,7 +174,7 @@ class LocalWebEngine:
         urls = without_twins(urls, root_names)
         any_url = bool(urls)
         if request.instructions:
-            urls = await self._choose(urls, outcome, request)
+            urls = await self._choose(urls, outcome, request, call.owner)
         urls = urls[: request.limit]
         data: Json = {"base_url": request.url, "results": urls}
         note = NO_MATCH if any_url and not urls else explain(outcome, request, bool(urls))
@@ -184,13 +184,14 @@ class LocalWebEngine:
             data["truncated"] = True
         return {**data, "response_time": round(time.monotonic() - started, 3)}
 
-    async def _choose(self, urls: list[str], outcome: CrawlOutcome, request: CrawlRequest) -> list[str]:
+    async def _choose(self, urls: list[str], outcome: CrawlOutcome, request: CrawlRequest, owner: str) -> list[str]:
         """The URLs of a map that fit, judged by their links' texts and the beginnings of the pages that were read."""
         candidates = []
         for url in urls:
             title, text = outcome.beginnings.get(url, ("", ""))
             candidates.append(PageCandidate(f"{outcome.anchors.get(url, '')} {title}".strip(), url, text))
-        return [urls[at] for at in await self._chooser.choose(candidates, request.instructions or "", request.url)]
+        fitting = await self._chooser.choose(candidates, request.instructions or "", request.url, owner)
+        return [urls[at] for at in fitting]
 
     async def _with_sitemap(self, urls: list[str], request: CrawlRequest, call: WebCall) -> list[str]:
         """`urls` completed from the site's sitemaps: up to the limit, or to MAX_LISTED when instructions will
@@ -224,10 +225,11 @@ class LocalWebEngine:
         async with self._loader.of(call.owner) as loader:
             return await Crawler(loader, robots, plan, call.progress or Progress()).run()
 
-    async def _relevant(self, outcome: CrawlOutcome, request: CrawlRequest) -> list[tuple[int, LoadedPage]]:
+    async def _relevant(self, outcome: CrawlOutcome, request: CrawlRequest, owner: str) -> list[tuple[int, LoadedPage]]:
         pages = [(visit.depth, page) for visit, page in outcome.pages]
         candidates = [PageCandidate(page.data["title"], page.address, page.data["content"]) for _, page in pages]
-        return [pages[at] for at in await self._chooser.choose(candidates, request.instructions or "", request.url)]
+        fitting = await self._chooser.choose(candidates, request.instructions or "", request.url, owner)
+        return [pages[at] for at in fitting]
 
     async def _store(self, pages: list[LoadedPage], call: WebCall, data: Json) -> None:
         if not self._settings.index_fetched:

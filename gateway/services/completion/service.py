@@ -17,7 +17,7 @@ from gateway.access.sealing import Sealer
 from gateway.domain import CallBudget, EventBatch, EventStream, Json, Relay, RequestStats
 from gateway.errors import ModelNotFound, UpstreamError, UpstreamTimeout
 from gateway.key_scrubber import scrub_keys
-from gateway.ports import ImageSource
+from gateway.ports import ImageSource, OwnUseCounter
 from gateway.services.completion.attempts import Attempt, ModelEntry, Plan
 from gateway.services.completion.images import inline_images
 from gateway.services.completion.turns import SealedStates, Turn, TurnMemory
@@ -207,18 +207,24 @@ class CompletionService:
 
 
 class OwnModel:
-    """Implements ports.ChatModel with one model of the service: for the guardrail and for crawl instructions."""
+    """Implements ports.ChatModel with one model of the service: for the guardrail, whose calls no key pays, and for
+    crawl instructions."""
 
-    def __init__(self, completions: CompletionService, model: str) -> None:
-        self._completions = completions
-        self._model = model
+    def __init__(
+        self, completions: CompletionService, model: str, own_use: OwnUseCounter | None = None, owner: str = ""
+    ) -> None:
+        """`own_use`: charges the key `owner`."""
+        self._completions, self._model = completions, model
+        self._own_use, self._owner = own_use, owner
 
     async def ask(self, body: Json, timeout_s: float) -> Json:
         """A `chat.completion` object for a chat body without `model`. Raises GatewayError; UpstreamTimeout after
         `timeout_s` seconds."""
         try:
             async with asyncio.timeout(timeout_s):
-                return await self._completions.complete({**body, "model": self._model}, RequestStats())
+                stats = RequestStats(key_id=self._owner)
+                async with self._own_use.charged(stats) if self._own_use is not None else nullcontext():
+                    return await self._completions.complete({**body, "model": self._model}, stats)
         except TimeoutError:
             raise UpstreamTimeout(f"the model did not answer within {timeout_s:g} s") from None
 

@@ -5,12 +5,12 @@ pages of files. Images are loaded and files opened before the first call. Answer
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing
+from contextlib import aclosing
 from typing import Protocol, TypeVar
 
 from gateway.domain import EventStream, Json, RequestStats
 from gateway.errors import GatewayError, InvalidRequest, UpstreamRefused, UpstreamTimeout
-from gateway.ports import PictureText
+from gateway.ports import OwnUseCounter, PictureText
 from gateway.resilience.fair_queue import WorkTime
 from gateway.services.ocr.documents import Documents, PagedFile
 from gateway.services.ocr.images import Image, ImageLoader
@@ -34,14 +34,6 @@ class Completions(Protocol):
 
     def stream(self, body: Json, stats: RequestStats) -> EventStream:
         """Normal `chat.completion.chunk` events, ended by `[DONE]`. Raises GatewayError."""
-        ...
-
-
-class OwnUseCounter(Protocol):
-    """Counts calls that the gateway makes by itself; implemented by `access.budgets.OwnUse`."""
-
-    def charged(self, stats: RequestStats) -> AbstractAsyncContextManager[None]:
-        """Around one call, for the key named in `stats`."""
         ...
 
 
