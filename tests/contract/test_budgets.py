@@ -33,12 +33,12 @@ BUDGETS = {
     "runtime": 1374,
     "sanitize": 5911,
     "schemas": 242,
-    "services": 5479,
+    "services": 5491,
     "shared_state": 1254,
-    "tests": 48685,
+    "tests": 48733,
     "top": 836,
     "web": 3614,
-    "wire": 6585,
+    "wire": 6628,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {

@@ -14,7 +14,15 @@ from gateway.services.completion.attempts import Attempt, ModelEntry, Plan
 from gateway.services.completion.service import FREE, CompletionService, count_usage, first_within
 from gateway.wire.chat.answer import AnswerContext, told_usage
 from gateway.wire.hosted_answer import events_of, events_of_whole
-from gateway.wire.responses.native import NativeStream, image_parts, repair_response, said_bytes, takes, to_native
+from gateway.wire.responses.native import (
+    NativeStream,
+    image_parts,
+    refuse_hosts,
+    repair_response,
+    said_bytes,
+    takes,
+    to_native,
+)
 from gateway.wire.responses.request import ChatRequest, to_chat
 from gateway.wire.responses.stream import ResponseStream
 from gateway.wire.untrusted_json import table_in, utf8_size
@@ -122,6 +130,7 @@ class NativeResponses:
     async def _begun(self, body: Json, earlier: list[Json], stats: RequestStats) -> "_NativeCall":
         """A call before its first attempt, with what it may use reserved."""
         plan, started_s = self._plan(body), time.perf_counter()
+        refuse_hosts(body)
         await self._completions.inline(image_parts(body["input"]), "input")
         if stats.spend is None:
             return _NativeCall(body, earlier, plan, started_s)

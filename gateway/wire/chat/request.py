@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
+from gateway.wire.caller_addresses import refuse_addresses, refuse_in_message
 from gateway.wire.chat.call_ids import MARK
 from gateway.wire.chat.kept import BETWEEN_TURNS
 from gateway.wire.parameters import Rules
@@ -21,6 +22,7 @@ _HOST_OR_CREDENTIAL = frozenset({
     "host", "endpoint", "url", "callback_url", "webhook_url", "proxy", "proxies", "headers", "extra_headers",
     "default_headers", "extra_body", "extra_query", "organization", "custom_llm_provider", "custom_host", "provider",
     "token", "access_token", "litellm_params", "fallbacks", "model_list", "deployment_id", "credentials",
+    "data_sources",
 })  # fmt: skip
 """Fields by which proxies and client libraries (LiteLLM, Azure, Portkey …) let a caller choose an address or a key: an
 upstream that honours one would send the operator's traffic elsewhere."""
@@ -334,17 +336,17 @@ class ImagePlace(NamedTuple):
 def image_parts(body: Json) -> list[ImagePlace]:
     """Every image of a chat body.
 
-    Raises InvalidRequest for an image part without a URL, and for every other address in a content part that is no
-    data URL: upstreams fetch `video_url`, `audio_url` and more, some of them whatever the part's type is.
+    Raises InvalidRequest for an image part without a URL, and as `wire.caller_addresses`.
     """
     images: list[ImagePlace] = []
     for number, message in enumerate(body["messages"]):
+        refuse_in_message(message, f"messages[{number}]")
         content = message.get("content")
         for place, part in enumerate(content) if isinstance(content, list) else ():
             if not isinstance(part, dict) or (len(part) == _TEXT_FIELDS and "type" in part and "text" in part):
                 continue
             where, is_image = f"messages[{number}].content[{place}]", part.get("type") in IMAGE_PARTS
-            _check_addresses(part, where, is_image=is_image)
+            refuse_addresses(part, where, ("image_url",) if is_image else ())
             if is_image:
                 image = part.get("image_url")
                 holder, key = (image, "url") if isinstance(image, dict) else (part, "image_url")
@@ -352,12 +354,3 @@ def image_parts(body: Json) -> list[ImagePlace]:
                     raise InvalidRequest(f"{where}.image_url: must be an object with a url", param=f"{where}.image_url")
                 images.append(ImagePlace(f"{where}.image_url.url", holder, key))
     return images
-
-
-def _check_addresses(part: Json, where: str, *, is_image: bool) -> None:
-    for name, value in part.items():
-        if name.endswith("_url") and not (is_image and name == "image_url"):
-            url = value.get("url") if isinstance(value, dict) else value
-            if isinstance(url, str) and not url.startswith("data:"):
-                at = f"{where}.{name}"
-                raise InvalidRequest(f"{at}: only images are fetched here; send a data: URL", param=at)

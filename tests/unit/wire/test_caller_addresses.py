@@ -1,0 +1,63 @@
+"""Addresses that an upstream might fetch for a caller are refused wherever they stand; words and sources are not."""
+
+from typing import Any
+
+import pytest
+
+from gateway.domain import Json
+from gateway.errors import InvalidRequest
+from gateway.wire.caller_addresses import refuse_in_tools
+from gateway.wire.chat.request import image_parts
+from gateway.wire.responses.native import refuse_hosts
+
+X = "http://169.254.169.254/secret"
+
+
+def chat(part: Any, role: str = "user", **more: Any) -> Json:
+    return {"messages": [{"role": role, "content": [part], **more}]}
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "image", "image": X}, {"type": "video", "video": [X]}, {"type": "video_url", "video_url": {"url": X}},
+        {"type": "input_audio", "input_audio": {"data": X, "format": "wav"}}, {"type": "text", "text": "a", "see": X},
+        {"type": "image_url", "image_url": {"url": "data:,"}, "mask": {"deep": [{"url": X.upper()}]}},
+    ],
+    ids=["image", "video", "video_url", "sound", "beside words", "deep"],
+)  # fmt: skip
+def test_an_address_in_a_part_is_refused_with_its_place(part: Json) -> None:
+    with pytest.raises(InvalidRequest, match="only images are fetched here") as refused:
+        image_parts(chat(part))
+    assert (refused.value.param or "").startswith("messages[0].content[0].")
+
+
+def test_an_address_beside_a_messages_content_is_refused_but_in_an_answer_of_before() -> None:
+    said = {"type": "text", "text": "hello"}
+    with pytest.raises(InvalidRequest, match=r"messages\[0\]\.images\[0\]"):
+        image_parts(chat(said, images=[X]))
+    assert image_parts(chat(said, role="assistant", citations=[X], search_results=[{"url": X}])) == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"tools": [{"type": "image_generation", "input_image_mask": {"image_url": X}}]},
+        {"tools": [{"type": "mcp", "server_url": X}]},
+        {"prompt": {"id": "p", "variables": {"a": {"type": "input_file", "file_url": X}}}},
+        {"instructions": [{"role": "user", "content": [{"type": "input_image", "image_url": X}]}]},
+        {"input": [{"role": "user", "content": [{"type": "input_video", "video_url": X}]}]},
+    ],
+    ids=["a tool's picture", "a tool's server", "a prompt's variable", "instructions", "a part"],
+)
+def test_an_address_for_a_native_upstream_is_refused(body: Json) -> None:
+    with pytest.raises(InvalidRequest):
+        refuse_hosts({"input": [], **body})
+
+
+def test_words_schemas_and_sources_may_be_addresses() -> None:
+    image_parts(chat({"type": "text", "text": X}))
+    image_parts(chat({"type": "text", "text": "see", "annotations": [{"url": X}]}))
+    refuse_in_tools([{"type": "function", "function": {"name": "f", "parameters": {"$schema": X}}}, {"name": X}])
+    refuse_in_tools([{"type": "web_search", "description": X}])
+    refuse_hosts({"input": [{"role": "user", "content": X}], "prompt": {"id": "p", "variables": {"a": X}}})
