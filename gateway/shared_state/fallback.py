@@ -9,6 +9,7 @@ second answers alone:
 |          | members of before the outage count                    | under the same names                              |
 | counters | this machine grants its share of what was left when   | what was added meanwhile is added; everything, if |
 |          | the first was last heard; of the limit if it never was| the first has lost its data (its epoch is new)    |
+| the file | this process goes on in memory from what it holds     | what was added meanwhile is added                 |
 | entries  | this machine's own                                    | those that it has kept meanwhile are told         |
 """
 
@@ -73,13 +74,16 @@ class FallbackWindows:
 
 
 class FallbackCounters:
-    """As `port.Counters`: Redis, then the machine's file, then this process's memory.
+    """As `port.Counters`: Redis, then the machine's file, then this process's memory, which goes on from what the file
+    holds and is written into it when it can be.
 
     `machines`: how many divide what is left while Redis is down.
     """
 
     def __init__(self, file: SqliteCounters, redis: RedisCounters | None = None, machines: int = 1) -> None:
         self._redis, self._file, self._memory = redis, file, MemoryCounters()
+        self._read: BoundedCache[str, int] = BoundedCache(_MAX_KNOWN)  # totals of the file
+        self._owed: dict[tuple[str, bool], Amount] = {}  # what it has not got, by name and whether Redis has not either
         self._machines = machines
         self._known: BoundedCache[str, tuple[int, int]] = BoundedCache(_MAX_KNOWN)
 
@@ -103,9 +107,43 @@ class FallbackCounters:
 
     async def _reserve_here(self, amounts: Sequence[Amount], *, unsent: bool = False) -> ReserveResult:
         try:
-            return await self._file.reserve(amounts, unsent=unsent)
+            if self._owed:
+                await self._pay()
+            reserved = await self._file.reserve(amounts, unsent=unsent)
         except StateDown:
-            return await self._memory.reserve(amounts)
+            return await self._reserve_in_memory(amounts, unsent)
+        for each, total in zip(amounts, reserved.totals, strict=True):
+            self._read.put(each.name, total)
+        return reserved
+
+    async def _reserve_in_memory(self, amounts: Sequence[Amount], unsent: bool) -> ReserveResult:
+        """As `reserve`, above what the file holds, or held when it was last read: a full disk can be read."""
+        for each in amounts:
+            if not (await self._memory.reserve([each._replace(amount=0, limit=None)])).totals[0]:
+                total = self._read.get(each.name) or 0
+                with contextlib.suppress(StateDown):
+                    total = (await self._file.reserve([each._replace(amount=0, limit=None)])).totals[0]
+                await self._memory.reserve([each._replace(amount=total, limit=None)])
+        reserved = await self._memory.reserve(amounts)
+        for each in amounts if reserved.refused is None else ():
+            before = self._owed.get((each.name, unsent))
+            if before is not None or len(self._owed) < _MAX_KNOWN:
+                more = each.amount + (before.amount if before is not None else 0)
+                self._owed[each.name, unsent] = each._replace(amount=more, limit=None)
+        return reserved
+
+    async def _pay(self) -> None:
+        """Write into the file what was counted in memory. Raises StateDown."""
+        owed, self._owed = self._owed, {}
+        try:
+            for kind in (True, False):
+                if amounts := [each for (_, unsent), each in owed.items() if unsent == kind]:
+                    await self._file.reserve(amounts, unsent=kind)
+                    owed = {key: each for key, each in owed.items() if key[1] != kind}
+        except StateDown:
+            self._owed = owed | self._owed
+            raise
+        self._memory = MemoryCounters()
 
     def _divided(self, amount: Amount) -> Amount:
         """The amount with what this machine may have of the counter while Redis is down."""

@@ -8,12 +8,13 @@ import sys
 import threading
 import time
 import weakref
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from gateway.shared_state.fallback import FallbackCounters
-from gateway.shared_state.port import Amount, Entry, StateDown
+from gateway.shared_state.port import Amount, Entry, ReserveResult, StateDown
 from gateway.shared_state.sqlite_state import STATE_FILE, SqliteCounters, SqliteEntries, SqliteWindows, StateFile
 from tests.support.logged import collect_events
 from tests.support.waiting import until
@@ -65,8 +66,35 @@ async def test_a_file_that_cannot_be_opened_is_reported_and_counts_go_on_in_memo
     with pytest.raises(StateDown):
         await SqliteEntries(file, "responses", 10**6, 10**5).get("k", "resp_1")
     (tmp_path / "state.sqlite3").rmdir()
-    assert (await counters.reserve([amount(5, 8)])).refused is None  # usable again, and found so by itself
-    assert file.problem == ""
+    assert (await counters.reserve([amount(4, 8)])).refused == 0  # usable again: what was counted meanwhile is in it
+    assert (await counters.reserve([amount(3, 8)])).totals == (8,) and file.problem == ""
+    await file.close()
+
+
+class Full(SqliteCounters):
+    """A file on a disk that is full: it can be read."""
+
+    is_full = False
+
+    async def reserve(self, amounts: Sequence[Amount], *, unsent: bool = False) -> ReserveResult:
+        if self.is_full and any(each.amount for each in amounts):
+            raise StateDown
+        return await super().reserve(amounts, unsent=unsent)
+
+
+async def test_counts_go_on_from_what_a_full_disk_holds_and_are_in_it_afterwards(tmp_path: Path) -> None:
+    file = StateFile(tmp_path / "state.sqlite3")
+    stored = Full(file)
+    counters = FallbackCounters(stored)
+    assert (await counters.reserve([amount(5, 10)])).totals == (5,)
+    stored.is_full = True
+    assert (await counters.reserve([amount(4, 10)])).totals == (9,)
+    assert (await counters.reserve([amount(2, 10)])).refused == 0
+    assert (await counters.reserve([amount(-3)])).totals == (6,)
+    stored.is_full = False
+    assert (await counters.reserve([amount(2, 10)])).totals == (8,) == (await stored.reserve([amount(0)])).totals
+    stored.is_full = True
+    assert (await counters.reserve([amount(2, 10)])).totals == (10,)
     await file.close()
 
 
