@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gateway.access.private_files import locked, make_private_folder, write_private
-from gateway.errors import EngineMissing, InvalidRequest
+from gateway.errors import EngineMissing, InvalidRequest, StateUnavailable
 from gateway.shared_state.redis_state import RedisConnection
 
 if TYPE_CHECKING:
@@ -117,12 +117,17 @@ class Sealer:
 
 def make_sealer(state_dir: Path, credential: str | None, redis: RedisConnection | None) -> Sealer:
     """The installation's sealer. `credential`: the text behind `access.seal`, None where it is not set; `redis`: shares
-    the file's secrets with the other machines as soon as it answers. Raises as `Sealer` does, and OSError."""
+    the file's secrets with the other machines as soon as it answers. Raises as `Sealer` does, and StateUnavailable
+    where the file cannot be used."""
     if credential is not None:
         return Sealer(credential.splitlines())
     path = state_dir / SEAL_KEYS
     sealer = Sealer([secrets.token_hex(32)])  # fails before a file is made
-    sealer.use(_own_lines(path))
+    try:
+        sealer.use(_own_lines(path))
+    except (InvalidRequest, UnicodeDecodeError, OSError):
+        text = f"{SEAL_KEYS} in the state directory cannot be used; restore it from a backup, or remove it"
+        raise StateUnavailable(text) from None
 
     async def agree(redis: RedisConnection) -> None:
         own = _own_lines(path)

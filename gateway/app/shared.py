@@ -13,7 +13,7 @@ from gateway.access.redis_keys import RedisKeys, RedisKeyStore
 from gateway.access.sealing import Sealer, make_sealer
 from gateway.access.usage import PriceList, SharedUsage, UsageBook, UsageReader, UsageSharing
 from gateway.config.settings import Config
-from gateway.errors import ModelNotFound
+from gateway.errors import ModelNotFound, StateUnavailable
 from gateway.metrics import Metrics
 from gateway.services.completion.service import CompletionService
 from gateway.services.responses import background, conversations
@@ -35,7 +35,8 @@ _AWAY = (
 @dataclass(frozen=True, slots=True)
 class SharedParts:
     """`searches` is None where one process serves alone: nobody else could find its answers. `sealer` makes the
-    installation's sealer at its first call, and raises EngineMissing without the extra. `start` comes first."""
+    installation's sealer at its first call, and raises EngineMissing without the extra; `seal_problems`: what is wrong
+    with its file. `start` comes first."""
 
     config: Config
     file: StateFile
@@ -54,12 +55,13 @@ class SharedParts:
     searches: Entries | None
     bus: Bus
     sealer: Callable[[], Sealer]
+    seal_problems: list[str]
     history: History
 
     def notes(self) -> list[str]:
         """What the operator must mend."""
         redis = [_AWAY] if self.redis is not None and not self.redis.is_up else []
-        return [*redis, *([self.file.problem] if self.file.problem else [])]
+        return [*redis, *([self.file.problem] if self.file.problem else []), *self.seal_problems]
 
     def key_registry(self) -> KeyRegistry:
         """Where keys are made and revoked: the file, or Redis."""
@@ -133,6 +135,7 @@ def shared_parts(config: Config, resources: AsyncExitStack) -> SharedParts:
     history = History(file, config.state_dir / STATE_FILE)
     resources.push_async_callback(history.close)
     budget = config.limits.response_store_bytes_per_key
+    seal_problems = list[str]()
     return SharedParts(
         config=config,
         file=file,
@@ -150,14 +153,21 @@ def shared_parts(config: Config, resources: AsyncExitStack) -> SharedParts:
         windows=windows,
         searches=_entries("searches", file, redis, MAX_CACHE_BYTES, MAX_CACHE_BYTES) if redis or workers > 1 else None,
         bus=bus,
-        sealer=functools.cache(lambda: _sealer(config, redis)),
+        sealer=functools.cache(lambda: _sealer(config, redis, seal_problems)),
+        seal_problems=seal_problems,
         history=history,
     )
 
 
-def _sealer(config: Config, redis: RedisConnection | None) -> Sealer:
+def _sealer(config: Config, redis: RedisConnection | None, problems: list[str]) -> Sealer:
+    """Raises as `make_sealer`; what is wrong with the file stands in `problems` until it is mended."""
     seal = config.access.seal
-    return make_sealer(config.state_dir, seal.reveal() if seal is not None else None, redis)
+    problems.clear()
+    try:
+        return make_sealer(config.state_dir, seal.reveal() if seal is not None else None, redis)
+    except StateUnavailable as error:
+        problems.append(error.message)
+        raise
 
 
 def _usage(

@@ -10,7 +10,7 @@ from typing import TypedDict
 import pytest
 
 from gateway.access.sealing import MAX_SEALED_BYTES, SEAL_KEYS, Sealer, SealRefused, make_sealer
-from gateway.errors import EngineMissing, InvalidRequest
+from gateway.errors import EngineMissing, InvalidRequest, StateUnavailable
 from gateway.shared_state.redis_state import RedisConnection, RedisTimes
 
 FIRST, SECOND, THIRD = "a" * 64, "b" * 64, "c" * 64
@@ -112,6 +112,15 @@ def test_a_short_secret_is_refused_with_a_command_that_makes_one() -> None:
         Sealer(["hunter2"])
     with pytest.raises(InvalidRequest, match="openssl rand -hex 32"):
         make_sealer(Path("unused"), "", None)
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00", b"short"], ids=["empty", "noise", "short"])
+def test_a_file_that_cannot_be_used_is_told_as_a_fault_of_the_service(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / SEAL_KEYS).write_bytes(content)
+    with pytest.raises(StateUnavailable, match="restore it from a backup"):
+        make_sealer(tmp_path, None, None)
+    (tmp_path / SEAL_KEYS).unlink()
+    assert make_sealer(tmp_path, None, None).seal(b"x", purpose="p", owner="o")
 
 
 def test_workers_that_start_together_share_one_private_file(tmp_path: Path) -> None:
