@@ -15,8 +15,8 @@ import pytest
 from tests.support.paths import ROOT
 
 BUDGETS = {
-    "access": 1720,
-    "app": 1013,
+    "access": 1724,
+    "app": 1021,
     "bench": 6665,
     "calls": 740,
     "child": 418,
@@ -33,11 +33,11 @@ BUDGETS = {
     "runtime": 1374,
     "sanitize": 5911,
     "schemas": 242,
-    "services": 5491,
-    "shared_state": 1254,
-    "tests": 48733,
+    "services": 5503,
+    "shared_state": 1286,
+    "tests": 48780,
     "top": 836,
-    "web": 3614,
+    "web": 3619,
     "wire": 6628,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""

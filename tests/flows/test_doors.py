@@ -259,6 +259,21 @@ async def test_what_is_stored_is_shown_with_values_to_its_owner_alone(masked: St
     assert (await masked.ask("GET", path, key=other))[0] == 404
 
 
+@row("stored state", cases=[f"rotated, {how}" for how in CARRIERS])
+async def test_a_key_that_was_rotated_goes_on_with_what_the_first_has_stored(
+    masked: Stage, door: Door, case: str
+) -> None:
+    masked.will(Play(says=introduced, searches=lambda _: "weather"))
+    old = masked.make_key()
+    async with door.opened(masked, old) as way:
+        fields = await carried(masked, way, case.removeprefix("rotated, "), f"my boss is {JANE}", old)
+    new = await masked.rotate(old)
+    await masked.revoke(old)
+    async with door.opened(masked, new) as way:
+        told = await gone_on(way, f"my client is {BOB}", fields)
+    assert told.error is None and told.text == f"your boss is {JANE}, your client is {BOB}."
+
+
 async def test_the_metadata_of_a_conversation_are_shown_with_their_values(masked: Stage) -> None:
     item = {"type": "message", "role": "user", "content": f"write to {JANE}"}
     made = {"items": [item], "metadata": {"owner": JANE, "other": BOB}}

@@ -238,6 +238,12 @@ class Stage:
         write_private(self._keys.path, orjson.dumps({"version": 1, "keys": records}))
         await self._is_read()
 
+    async def rotate(self, key: str) -> str:
+        """A second key with the rights of one; the server knows it when this returns."""
+        made = self._keys.rotate(key.split("_")[1])[0]
+        await self._is_read()
+        return made
+
     async def revoke(self, key: str) -> None:
         """Take a key away; the server knows it when this returns."""
         self._keys.revoke(key.split("_")[1])

@@ -83,10 +83,11 @@ class ResponseInput:
         compaction items that are not ours. A conversation is held where the request may add to it.
 
         Raises InvalidRequest, NotFound; then no conversation is held."""
-        body, owner = call.body, call.caller.key_id
+        body = call.body
         conversation, lock = conversation_id(body), None
         sent, previous = input_items(body), body.get("previous_response_id")
         if conversation is not None and body.get("store") is not False:
+            owner = await self._conversations.owner_of(call.caller, conversation)
             lock = await self._conversations.lock(owner, conversation)
         try:
             before = await self._before(call, conversation, previous, adds=lock is not None)
@@ -104,8 +105,8 @@ class ResponseInput:
 
     async def _before(self, call: Call, conversation: str | None, previous: str | None, *, adds: bool) -> Stored:
         """The stored items before the request's own. `adds`: these are added to the conversation."""
-        owner = call.caller.key_id
         if conversation is not None:
+            owner = await self._conversations.owner_of(call.caller, conversation)
             found = await self._conversations.get(owner, conversation)
             check_history(len(found.items), 0, "conversation")
             if adds:
@@ -117,6 +118,7 @@ class ResponseInput:
         remembered = await call.memory.history(previous) if call.memory is not None else None
         if remembered is not None:
             return remembered
+        owner = await self._store.owner_of(call.caller, previous)
         stored = await self._store.history(owner, previous)
         if (await self._runs.settled(owner, stored.response))["status"] in UNFINISHED:
             text = "previous_response_id: this response is still being made; wait for its end, or cancel it"
@@ -142,11 +144,11 @@ class ResponseInput:
     async def _with_references(self, call: Call, sent: list[Json]) -> list[Stored]:
         """Put the items that references name in their place, as the input of the body. AI SDK clients send a reference
         for every old answer."""
-        owner, found, size = call.caller.key_id, list[Stored](), 0
+        found, size = list[Stored](), 0
         for index, item in enumerate(sent):
             if item.get("type") == "item_reference":
                 try:
-                    raw, sealed = await self._store.item(owner, str(item.get("id")))
+                    raw, sealed = await self._store.item(call.caller, str(item.get("id")))
                 except NotFound as error:
                     error.param = f"input[{index}].id"
                     raise

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import orjson
 
 from gateway.config.settings import ConversationLimits
-from gateway.domain import Json
+from gateway.domain import Caller, Json
 from gateway.errors import InvalidRequest, NotFound, RateLimited, StateUnavailable
 from gateway.services.responses.listing import with_ids
-from gateway.services.responses.store import available
+from gateway.services.responses.store import available, owner_of
 from gateway.shared_state.port import Entries, Entry, StateDown, Windows
 from gateway.wire.responses.object import new_id
 
@@ -77,6 +77,11 @@ class Conversations:
         made = Conversation(new_id("conv"), int(self._now()), checked_metadata(metadata), with_ids(items), sealed)
         await self._put(owner, made, most=self._limits.per_key)
         return made
+
+    async def owner_of(self, caller: Caller, conversation_id: str) -> str:
+        """Under whose id a conversation of a caller is; its key's own where there is none."""
+        with available("conversations"):
+            return await owner_of(self._entries, caller, conversation_id)
 
     async def get(self, owner: str, conversation_id: str) -> Conversation:
         """A conversation as it is now."""
@@ -172,7 +177,7 @@ class Lock:
     """One taker of a conversation."""
 
     def __init__(self, locks: Windows, owner: str, conversation_id: str) -> None:
-        self._locks, self._name = locks, f"conversation:{owner}:{conversation_id}"
+        self._locks, self._name, self.owner = locks, f"conversation:{owner}:{conversation_id}", owner
         self._member = secrets.token_hex(8)
         self.conversation_id = conversation_id
         self._renewing: asyncio.Task[None] | None = None

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import orjson
 
-from gateway.domain import EventStream, Json
+from gateway.domain import Caller, EventStream, Json
 from gateway.errors import InvalidRequest, NotFound, StateUnavailable
 from gateway.shared_state.port import Entries, Entry, StateDown
 
@@ -59,6 +59,14 @@ def available(what: str) -> Iterator[None]:
         raise StateUnavailable(text, retry_after_s=_RETRY_S) from None
 
 
+async def owner_of(entries: Entries, caller: Caller, name: str) -> str:
+    """Whose an entry is for a caller: its key's own, or that of the first of the keys that were rotated to it. Raises
+    StateDown."""
+    if caller.identity == caller.key_id or await entries.get(caller.key_id, name) is not None:
+        return caller.key_id
+    return caller.identity
+
+
 class ResponseStore:
     """Responses in `entries`, each for `ttl_s` seconds. Every method but `put` raises StateUnavailable while the store
     is away."""
@@ -76,6 +84,11 @@ class ResponseStore:
         with suppress(StateDown):  # the answer itself is not lost
             await self._entries.put(Entry(owner, str(response["id"]), value, self.ttl_s, parts))
         return len(value)
+
+    async def owner_of(self, caller: Caller, response_id: str) -> str:
+        """Under whose id a response of a caller is stored; its key's own where there is none."""
+        with available("stored responses"):
+            return await owner_of(self._entries, caller, response_id)
 
     async def get(self, owner: str, response_id: str) -> StoredResponse:
         """A remembered response. Raises NotFound when it never existed, has expired, or is another key's."""
@@ -115,14 +128,14 @@ class ResponseStore:
             token = await self._entries.get(owner, _map_of_0_4(name))
         return token.decode() if token is not None else ""
 
-    async def item(self, owner: str, item_id: str) -> tuple[bytes, str]:
+    async def item(self, caller: Caller, item_id: str) -> tuple[bytes, str]:
         """An output item, the JSON of `{id, type, …}`, by its own id, and the sealed map of its response. Raises
         NotFound."""
         item = sealed = None
-        with available("stored responses"):
-            if not item_id.endswith(_SEALED_PART):
-                item = await self._entries.get_part(owner, item_id)
-                sealed = await self._entries.get_part(owner, item_id + _SEALED_PART) if item is not None else None
+        for owner in dict.fromkeys((caller.key_id, caller.identity)) if not item_id.endswith(_SEALED_PART) else ():
+            with available("stored responses"):
+                item = item or await self._entries.get_part(owner, item_id)
+                sealed = sealed or await self._entries.get_part(owner, item_id + _SEALED_PART)
         if item is None:
             raise NotFound(f"item '{item_id[:_SHOWN_ID_CHARS]}' not found", code="item_not_found")
         return item, (sealed or b"").decode()

@@ -55,44 +55,48 @@ class BackgroundResponses:
             sealed=self._maps.sealed(call.values, call.caller),
         )
         await self._runs.start(job)
-        return self._followed(call, response["id"], -1) if keeps_events else JsonReply(response)
+        return self._followed(call, owner, response["id"], -1) if keeps_events else JsonReply(response)
 
     async def retrieve(self, request: web.Request) -> web.StreamResponse:
         """A stored `response`; its events from `starting_after` on for `stream=true`. Raises NotFound, InvalidRequest
         for a response whose events are not kept."""
-        call, response_id = request[CALL], request.match_info["response_id"]
-        owner = call.caller.key_id
+        call, (owner, response_id) = request[CALL], await self._place(request)
         stored = await self._store.get(owner, response_id)
         await self._maps.show(call, response_id, stored.sealed, {**stored.response, "input": stored.items})
         if request.query.get("stream") == "true":
-            return self._followed(call, response_id, checked_after(request.query.get("starting_after")))
+            return self._followed(call, owner, response_id, checked_after(request.query.get("starting_after")))
         return JsonReply(await self._runs.settled(owner, stored.response))
 
     async def cancel(self, request: web.Request) -> web.StreamResponse:
         """The cancelled `response`, again if it was cancelled already. Raises NotFound, InvalidRequest."""
-        owner, response_id = request[CALL].caller.key_id, request.match_info["response_id"]
+        owner, response_id = await self._place(request)
         return JsonReply(await self._runs.cancel(owner, response_id))
 
     async def delete(self, request: web.Request) -> web.StreamResponse:
         """`{id, object: "response", deleted: true}`. Raises NotFound, and InvalidRequest while it runs."""
-        owner, response_id = request[CALL].caller.key_id, request.match_info["response_id"]
+        owner, response_id = await self._place(request)
         await self._runs.refuse_running(owner, response_id)
         await self._store.delete(owner, response_id)
         return JsonReply({"id": response_id, "object": "response", "deleted": True})
 
-    def _followed(self, call: Call, response_id: str, after: int) -> EventReply:
+    async def _place(self, request: web.Request) -> tuple[str, str]:
+        """Whose the response is, and its id."""
+        response_id = request.match_info["response_id"]
+        return await self._store.owner_of(request[CALL].caller, response_id), response_id
+
+    def _followed(self, call: Call, owner: str, response_id: str, after: int) -> EventReply:
         """The kept events with a higher sequence number than `after`. To put values back all are read, since a
         placeholder may have begun before, and those that the client has are left out."""
         if not call.values:
-            reply = EventReply(self._kept(call, response_id, after, Event.from_bytes))
+            reply = EventReply(self._kept(owner, response_id, after, Event.from_bytes))
         else:
-            reply = EventReply(self._kept(call, response_id, -1, sse.event_of))
+            reply = EventReply(self._kept(owner, response_id, -1, sse.event_of))
             reply.passes = partial(_is_later, after)
         reply.was_masked = True
         return reply
 
-    async def _kept(self, call: Call, response_id: str, after: int, as_event: Callable[[bytes], Event]) -> EventStream:
-        async with aclosing(self._runs.events(call.caller.key_id, response_id, after)) as batches:
+    async def _kept(self, owner: str, response_id: str, after: int, as_event: Callable[[bytes], Event]) -> EventStream:
+        async with aclosing(self._runs.events(owner, response_id, after)) as batches:
             async for batch in batches:
                 yield [as_event(frame) for frame in batch]
         yield [Event.from_bytes(sse.DONE)]

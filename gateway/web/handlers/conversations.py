@@ -38,11 +38,11 @@ class ConversationsHandler:
 
     async def retrieve(self, request: web.Request) -> web.StreamResponse:
         """The conversation without its items."""
-        return await self._shown(request[CALL], await self._conversations.get(*_place(request)))
+        return await self._shown(request[CALL], await self._conversations.get(*await self._place(request)))
 
     async def update(self, request: web.Request) -> web.StreamResponse:
         """`{metadata}` -> the conversation with this metadata."""
-        call, (owner, conversation_id) = request[CALL], _place(request)
+        call, (owner, conversation_id) = request[CALL], await self._place(request)
         if "metadata" not in call.body:
             raise InvalidRequest("metadata: is required", param="metadata")
         sealed = self._maps.sealed(call.values, call.caller)
@@ -52,19 +52,20 @@ class ConversationsHandler:
 
     async def delete(self, request: web.Request) -> web.StreamResponse:
         """`{id, object: "conversation.deleted", deleted: true}`."""
-        owner, conversation_id = _place(request)
+        owner, conversation_id = await self._place(request)
         await self._conversations.delete(owner, conversation_id)
         return JsonReply({"id": conversation_id, "object": "conversation.deleted", "deleted": True})
 
     async def items(self, request: web.Request) -> web.StreamResponse:
         """A page of the items, newest first unless `order=asc`."""
-        conversation = await self._conversations.get(*_place(request))
+        conversation = await self._conversations.get(*await self._place(request))
         await self._show(request[CALL], conversation)
         return JsonReply(page_of(conversation.items, request.query))
 
     async def reads(self, call: Call) -> "_Held":
         """The conversation that items are added to, or whose metadata changes, which is held meanwhile."""
-        owner, conversation_id = call.caller.key_id, call.path["conversation_id"]
+        conversation_id = call.path["conversation_id"]
+        owner = await self._conversations.owner_of(call.caller, conversation_id)
         lock = await self._conversations.lock(owner, conversation_id, CHANGE_WAIT_S)
         try:
             found = await self._conversations.get(owner, conversation_id)
@@ -76,7 +77,7 @@ class ConversationsHandler:
 
     async def add(self, request: web.Request) -> web.StreamResponse:
         """`{items}` -> the list of the items that were added, with their ids."""
-        call, (owner, conversation_id) = request[CALL], _place(request)
+        call, (owner, conversation_id) = request[CALL], await self._place(request)
         items = self._items(call)
         if not items:
             raise InvalidRequest("items: must hold an item", param="items")
@@ -87,13 +88,13 @@ class ConversationsHandler:
 
     async def item(self, request: web.Request) -> web.StreamResponse:
         """One item."""
-        conversation = await self._conversations.get(*_place(request))
+        conversation = await self._conversations.get(*await self._place(request))
         await self._show(request[CALL], conversation)
         return JsonReply(item_of(conversation, request.match_info["item_id"]))
 
     async def remove(self, request: web.Request) -> web.StreamResponse:
         """Remove an item -> the conversation."""
-        changed = await self._conversations.remove(*_place(request), request.match_info["item_id"])
+        changed = await self._conversations.remove(*await self._place(request), request.match_info["item_id"])
         return await self._shown(request[CALL], changed)
 
     async def _shown(self, call: Call, conversation: Conversation) -> web.StreamResponse:
@@ -103,6 +104,11 @@ class ConversationsHandler:
 
     async def _show(self, call: Call, conversation: Conversation) -> None:
         await self._maps.show(call, conversation.id, conversation.sealed, {"input": conversation.items})
+
+    async def _place(self, request: web.Request) -> tuple[str, str]:
+        """Whose the conversation is, and its id."""
+        conversation_id = request.match_info["conversation_id"]
+        return await self._conversations.owner_of(request[CALL].caller, conversation_id), conversation_id
 
     def _items(self, call: Call) -> list[Json]:
         """The items of a body; compaction items among them are ones that this key can use later."""
@@ -126,7 +132,3 @@ class _Held:
     async def release(self) -> None:
         """Let it go."""
         await self.lock.release()
-
-
-def _place(request: web.Request) -> tuple[str, str]:
-    return request[CALL].caller.key_id, request.match_info["conversation_id"]

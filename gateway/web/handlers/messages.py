@@ -59,7 +59,7 @@ class MessagesHandler:
         wish = web_wish(body)
         if wish is not None:
             return await self._search(call, entry, wish)
-        carrier = self._completions.carrier(call.caller.key_id, stats)
+        carrier = self._completions.carrier(call.caller.identity, stats)
         chat = to_chat(body, MAX_IMAGES, carrier=carrier)
         stream, is_plain = MessageStream(body, token_estimate(chat), carrier), plain_chats().allows(chat)
         if body.get("stream"):
@@ -73,7 +73,7 @@ class MessagesHandler:
         self._hosted.require_scope(call.caller, wish.tools[0][1])
         options = of_messages(wish.search, wish.fetch, fetches_first=wish.forced == "web_fetch")
         recalled = self._recalled(owner, body["messages"], sources)
-        carrier = self._completions.carrier(owner, call.stats)
+        carrier = self._completions.carrier(call.caller.identity, call.stats)
         chat = to_chat(body, MAX_IMAGES, recalled, carrier)
         stream = MessageStream({**body, "model": entry.name}, token_estimate(chat), carrier)
         loop = LoopRequest(chat, WebSearchTool.kind if wish.forced else "", wish.max_uses)

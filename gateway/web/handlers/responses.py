@@ -165,7 +165,8 @@ class ResponsesHandler:
         """A page of the items that a stored response has read, newest first unless `order=asc`. Raises NotFound,
         InvalidRequest."""
         call, response_id = request[CALL], request.match_info["response_id"]
-        stored = await self._kept.store.get(call.caller.key_id, response_id)
+        owner = await self._kept.store.owner_of(call.caller, response_id)
+        stored = await self._kept.store.get(owner, response_id)
         await self._kept.maps.show(call, response_id, stored.sealed, {"input": stored.items})
         return JsonReply(page_of(stored.items, request.query))
 
@@ -186,7 +187,7 @@ class ResponsesHandler:
             async def add(response: Json) -> None:
                 items = [*continued.added, *response["output"]]
                 sealed = kept.maps.sealed(call.values, call.caller)
-                await kept.conversations.append(owner, lock.conversation_id, items, sealed)
+                await kept.conversations.append(lock.owner, lock.conversation_id, items, sealed)
                 await kept.store.keep_map_for_0_4(owner, lock.conversation_id, sealed)
                 await lock.release()  # before the response is stored as finished: who has seen it may ask at once
 
@@ -227,7 +228,7 @@ class ResponsesHandler:
 
     def _translate_to_chat(self, turn: _Turn) -> None:
         body, continued, put = turn.body, turn.continued, turn.storing.put
-        carrier = self._completions.carrier(turn.call.caller.key_id, turn.call.stats)
+        carrier = self._completions.carrier(turn.call.caller.identity, turn.call.stats)
         if turn.wishes is not None:
             hosted = turn.hosted = self._hosted.answer(
                 turn.call, turn.entry, continued.earlier, turn.wishes, carrier, first=continued.first

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.domain import Event, EventStream, Json
+from gateway.domain import Caller, Event, EventStream, Json
 from gateway.errors import InvalidRequest, NotFound, StateUnavailable
 from gateway.services.responses.store import (
     MAX_HISTORY_BYTES,
@@ -12,6 +12,10 @@ from gateway.services.responses.store import (
 )
 from gateway.shared_state.memory import MemoryEntries
 from gateway.shared_state.port import Entry, StateDown
+
+
+def caller(key_id: str) -> Caller:
+    return Caller(key_id, "", frozenset())
 
 
 def response(identity: str, text: str = "x") -> Json:
@@ -25,7 +29,7 @@ async def test_an_id_that_is_used_again_holds_no_more_room_than_once() -> None:
     assert len(entries) == 1
     await store.put("key1", response("resp_other"), [])
     assert (await store.get("key1", "resp_same")).response["output"][0]["content"] == "a" * 200
-    assert b'"message"' in (await store.item("key1", "msg_resp_same"))[0]
+    assert b'"message"' in (await store.item(caller("key1"), "msg_resp_same"))[0]
 
 
 async def test_the_oldest_go_first_when_there_is_no_room() -> None:
@@ -35,7 +39,7 @@ async def test_the_oldest_go_first_when_there_is_no_room() -> None:
     with pytest.raises(NotFound):
         await store.get("key1", "resp_1")
     with pytest.raises(NotFound):
-        await store.item("key1", "msg_resp_1")
+        await store.item(caller("key1"), "msg_resp_1")
     assert len(entries) == 2 and (await store.get("key1", "resp_3")).response["id"] == "resp_3"
 
 
@@ -44,10 +48,10 @@ async def test_one_keys_large_answers_do_not_evict_anothers() -> None:
     await store.put("small", response("resp_kept"), [])
     for number in range(50):
         await store.put("flood", response(f"resp_{number}", "a" * 3_000), [])
-    assert (await store.history("small", "resp_kept")).history and await store.item("small", "msg_resp_kept")
+    assert (await store.history("small", "resp_kept")).history and await store.item(caller("small"), "msg_resp_kept")
     assert await store.get("flood", "resp_49") and len(entries) == 6
     with pytest.raises(NotFound):
-        await store.item("flood", "msg_resp_0")
+        await store.item(caller("flood"), "msg_resp_0")
 
 
 async def test_what_is_read_is_a_copy_of_its_own() -> None:
