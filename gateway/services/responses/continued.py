@@ -155,7 +155,7 @@ class ResponseInput:
                 size += len(raw)
                 check_history(len(found) + 1, size, "input")
                 sent[index] = orjson.loads(raw)
-                values = self._maps.opened(sealed, call.caller) if call.masking is not None else {}
+                values = await self._maps.values_of(call, str(item.get("id")), sealed) if sealed else {}
                 found.append(Stored([sent[index]], values, is_read=False, where=f"input[{index}]"))
         call.body["input"] = sent
         return found

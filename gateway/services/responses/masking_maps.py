@@ -63,11 +63,15 @@ class MaskingMaps:
         await self._store.keep_map_for_0_4(owner.key_id, name, sealed)
 
     async def values_of(self, call: Call, name: str, sealed: str) -> dict[str, str]:
-        """What the placeholders of a stored response or conversation stand for; nothing where the call is not masked.
-        Raises as `opened`."""
+        """What the placeholders of a stored response or conversation stand for; nothing where the call is not masked,
+        and where the map cannot be opened any more: its names are then as typed, and the caller is told."""
         if call.masking is None:
             return {}
-        return self.opened(sealed or await self._store.map_of_0_4(call.caller.key_id, name), call.caller)
+        try:
+            return self.opened(sealed or await self._store.map_of_0_4(call.caller.key_id, name), call.caller)
+        except SealRefused:
+            call.stats.warnings.append(f"{name}: what its placeholders stand for cannot be read any more")
+            return {}
 
     async def show(self, call: Call, name: str, sealed: str, own: Json) -> None:
         """Let the answer to a call, which is a stored text, be shown with its values. `own`: see `Masking.know`."""
