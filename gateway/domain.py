@@ -165,6 +165,19 @@ class DirectSink(Protocol):
         ...
 
 
+class RelayMask(Protocol):
+    """What masks the texts of relayed events on their short way: `sanitize.stream_mask.StreamMask`."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it can look at more events without waiting."""
+        ...
+
+    def pass_on(self, events: "EventBatch") -> tuple[bytes, int]:
+        """Take relayed events of one pattern; the frames of those that are ready, in one piece, and their number."""
+        ...
+
+
 class Relay:
     """The short way of one stream's plain chunks: from the upstream's socket to the client's, while the task that reads
     the stream waits. What cannot go this way wakes the task, which goes on with it, in order.
@@ -174,16 +187,20 @@ class Relay:
     | `source`  | who makes the answer            | the stream; one that was changed since is another          |
     | `parse`   | the upstream's client           | the data of the events in some bytes                       |
     | `convert` | who normalises the stream       | our frames for a batch of data that all go on; else None   |
+    | `events`  | the same                        | the same as events; none for any other batch               |
+    | `mask`    | who masks the stream            | frames and number of the events that are ready, in order   |
     | `is_live` | `calls.delivery`, as `sink` is  | whether the caller's key is valid                          |
     | `sink`    | the door, once it has begun     | writes to the client                                       |
     """
 
-    __slots__ = ("convert", "is_live", "left", "parse", "sink", "source")
+    __slots__ = ("convert", "events", "is_live", "left", "mask", "parse", "sink", "source")
 
     def __init__(self) -> None:
         self.source: EventStream | None = None
         self.parse: Callable[[bytes], list[bytes]] | None = None
         self.convert: Callable[[list[bytes]], bytes | None] | None = None
+        self.events: Callable[[list[bytes]], EventBatch] | None = None
+        self.mask: RelayMask | None = None
         self.is_live: Callable[[], bool] | None = None
         self.sink: DirectSink | None = None
         self.left: list[bytes] = []
@@ -202,11 +219,25 @@ class Relay:
         batch = parse(data)
         if not batch:
             return True
+        if self.mask is not None:
+            return self._take_masked(batch)
         frames = convert(batch) if is_live() and sink.is_free() else None
         if frames is None:
             self.left = batch
             return False
         sink.write_now(frames, len(batch))
+        return True
+
+    def _take_masked(self, batch: list[bytes]) -> bool:
+        mask, events_of, is_live, sink = self.mask, self.events, self.is_live, self.sink
+        assert mask is not None and events_of is not None and is_live is not None and sink is not None
+        events = events_of(batch) if mask.is_open and is_live() and sink.is_free() else []
+        if not events:
+            self.left = batch
+            return False
+        frames, count = mask.pass_on(events)
+        if count:
+            sink.write_now(frames, count)
         return True
 
 

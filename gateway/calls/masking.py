@@ -224,7 +224,10 @@ class Masking:
             )
             place = partial(self._sanitizer.apart, key_id=stats.key_id)
             masked = mask.run(reply.events, reply.refusal_events or dialect.refused_events, place, self._clean_error)
+            source = reply.events
             reply.events = _reported(masked, mask, restorer, () if reply.was_masked else self._verdicts)
+            if reply.relay is not None and reply.relay.source is source:
+                reply.relay.source, reply.relay.mask = reply.events, mask
 
     def _restorer(self) -> Restorer | None:
         """What restores the call's answer; None where nothing was replaced."""

@@ -76,6 +76,8 @@ pieces of a message."""
 _GLANCE_CHARS = 40
 """Decided text that the glance at plain words looks at too, so that a sign split by the border (an escape, `://`, 16
 characters without a space) is still seen."""
+_SHORT_CHARS = IN_THREAD_CHARS // 2
+"""A channel with so much held goes the long way, where it may be scanned elsewhere."""
 _TURN_S = 0.004
 """Work after which other requests get a turn, as in `pipeline`."""
 
@@ -219,6 +221,7 @@ class StreamMask:
         self._queues: dict[Hashable, EventQueue] = {None: self._queue}
         self._last: Event | None = None
         self._channels: dict[Hashable, Channel] = {}
+        self._broken: Blocked | SanitizerFailed | None = None  # what `pass_on` has met
         self._ended: Channel | None = None  # the last text that is complete
         self._has_pieces = False  # whole texts repeat them
         self._decodes_all = False  # something beside a text was masked (an id): relayed frames may hold it too
@@ -270,6 +273,37 @@ class StreamMask:
         """Those of `counts` that stay in the text."""
         return +self._judge.flagged
 
+    @property
+    def is_open(self) -> bool:
+        """See domain.RelayMask: nothing waits for long, no long text is held, and nothing has failed."""
+        return (
+            len(self._channels) == 1
+            and len(self._queues) == 1
+            and not self._decodes_all
+            and self._broken is None
+            and len(self._queue.pending) <= IDLE_EVENTS
+            and all(len(channel.buffer) <= _SHORT_CHARS for channel in self._channels.values())
+        )
+
+    def pass_on(self, events: EventBatch) -> tuple[bytes, int]:
+        """See domain.RelayMask. What is found that ends the stream is raised with the next batch, or at its end."""
+        template = events[0].relayed
+        changed: dict[Channel, bool] = {}
+        try:
+            assert template is not None
+            self._add_relayed(template, events, changed)
+            for channel in changed:
+                self._judge.advance(channel)
+        except Blocked as blocked:
+            self._broken = blocked
+        except Exception as error:
+            self._broken = SanitizerFailed("the sanitizer failed on this stream")
+            self._broken.__cause__ = error
+        if self._broken is not None:
+            return b"", 0
+        ready = self._released()
+        return b"".join([event.raw or sse.encode(event) for event in ready]), len(ready)
+
     def push(self, batch: EventBatch) -> EventBatch:
         """Add events; return, in order, those that are ready. All work is done here. Raises SanitizerFailed and
         Blocked."""
@@ -289,6 +323,8 @@ class StreamMask:
             raise SanitizerFailed("the sanitizer failed on this stream") from error
 
     async def _push(self, batch: EventBatch) -> EventBatch:
+        if self._broken is not None:
+            raise self._broken
         changed: dict[Channel, bool] = {}  # whether its text may be plain words
         index, size = 0, len(batch)
         while index < size:
@@ -310,6 +346,8 @@ class StreamMask:
         return self._released()
 
     async def _finish(self) -> EventBatch:
+        if self._broken is not None:
+            raise self._broken
         await self._close_all()
         return self._released()
 

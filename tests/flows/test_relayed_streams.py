@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import json
+from typing import Any
 
 import aiohttp
 import pytest
@@ -44,13 +45,13 @@ def in_steps(pieces: list[bytes], last: bytes = b"0\r\n\r\n") -> Script:
     return script
 
 
-async def said(server: InProcessGateway) -> list[str]:
+async def said(server: InProcessGateway, **fields: Any) -> list[str]:
     """The data of the events of one answer."""
     url = f"{server.url}/v1/chat/completions"
     async with (
         aiohttp.ClientSession() as session,
         asyncio.timeout(20),
-        session.post(url, json=BODY, headers=server.headers) as answer,
+        session.post(url, json={**BODY, **fields}, headers=server.headers) as answer,
     ):
         assert answer.status == 200
         lines = (await answer.text()).split("\n\n")
@@ -87,14 +88,35 @@ async def test_a_relayed_answer_is_the_same_wherever_it_is_cut(
     assert f'"events":{len(events)}' in server.log_text().replace(": ", ":")
 
 
-async def test_a_masked_stream_is_not_relayed(
+MASKED = ["the key is gh", TOKEN[2:20], TOKEN[20:] + " ", *TEXTS, "call [PHO", "NE_1] and [EMA", "IL_1] ", "now"]
+SAID = {"balanced": "[EMAIL_1] ", "reversible": "jane@posthaus.org "}
+
+
+@pytest.mark.parametrize("cut", [0, 150])
+@pytest.mark.parametrize("profile", SAID)
+async def test_a_masked_stream_goes_the_same_way_and_nothing_found_in_it_does(
+    start_gateway: StartGateway, upstream: Upstream, at_once: list[int], profile: str, cut: int
+) -> None:
+    more = f'[sanitize]\nroutes = ["chat"]\nprofile = "{profile}"\n[guardrail]\nenabled = "off"\n'
+    server = await start_gateway(upstream_toml(upstream.url) + more)
+    whole = b"".join(up.text_stream(MASKED))
+    pieces = [whole[start : start + cut] for start in range(0, len(whole), cut)] if cut else up.text_stream(MASKED)
+    upstream.will(in_steps(pieces))
+    events = await said(server, messages=[{"role": "user", "content": "jane@posthaus.org"}])
+    before = "the key is [REDACTED:SECRET] "
+    assert text_of(events) == f"{before}{''.join(TEXTS)}call [PHONE_1] and {SAID[profile]}now"
+    assert sum(at_once) > 20 and events[-1] == "[DONE]"
+
+
+async def test_a_blocked_finding_on_the_short_way_ends_the_stream(
     start_gateway: StartGateway, upstream: Upstream, at_once: list[int]
 ) -> None:
-    server = await start_gateway(upstream_toml(upstream.url) + '[sanitize]\nroutes = ["chat"]\n')
-    upstream.will(in_steps(up.text_stream(["the key is gh", TOKEN[2:20], TOKEN[20:] + " ", *TEXTS])))
+    more = '[sanitize]\nroutes = ["chat"]\n[sanitize.actions.responses]\nSECRET = "block"\n'
+    server = await start_gateway(upstream_toml(upstream.url) + more)
+    upstream.will(in_steps(up.text_stream([*TEXTS, "the key is ", TOKEN + " ", "more ", "and more "])))
     events = await said(server)
-    assert TOKEN[20:] not in text_of(events) and text_of(events).endswith(TEXTS[-1])
-    assert not at_once
+    assert text_of(events) == "".join(TEXTS) + "the key is " and sum(at_once) > 20
+    assert json.loads(events[-2])["choices"][0]["finish_reason"] == "content_filter"
 
 
 BEGUN = up.text_stream(TEXTS)[:-3]

@@ -115,6 +115,7 @@ class CompletionService:
                     state = ChatStream(context, keep_text=needs_json_check(body, attempt.target.options))
                     if relay is not None:
                         relay.convert = state.relayed if held is None else partial(_within, held, state)
+                        relay.events = state.relayed_events if held is None else partial(_events_within, held, state)
                     stream = attempt.target.upstream.stream(self._sent(call, attempt, stats), stats, relay=relay)
                     try:
                         async with aclosing(stream) as payloads:
@@ -283,6 +284,16 @@ def _within(held: CallBudget, state: ChatStream, batch: list[bytes]) -> bytes | 
     frames = state.relayed(batch)
     held.wrote(state.relayed_bytes - before)
     return frames
+
+
+def _events_within(held: CallBudget, state: ChatStream, batch: list[bytes]) -> EventBatch:
+    """The same for `ChatStream.relayed_events`."""
+    if not held.has_room(sum(map(len, batch))):
+        return []
+    before = state.relayed_bytes
+    events = state.relayed_events(batch)
+    held.wrote(state.relayed_bytes - before)
+    return events
 
 
 def first_within(events: EventBatch, most: int, size_of: Callable[[EventBatch], int]) -> EventBatch:

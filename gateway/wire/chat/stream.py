@@ -47,6 +47,7 @@ from gateway.wire.chat.chunk_relay import MAX_RELAYED_BYTES, ChunkPattern, split
 from gateway.wire.chat.kept import StateSoFar, extras, split_parts, thoughts_of
 from gateway.wire.mended_json import mended_json
 from gateway.wire.openai_error import error_in_answer
+from gateway.wire.untrusted_json import utf8_size
 
 
 def decode_chunk(data: bytes) -> Json:
@@ -163,6 +164,18 @@ class ChatStream:
                     self.relayed_bytes += joined.text_bytes
                     return joined.frames
         return None
+
+    def relayed_events(self, batch: list[bytes]) -> EventBatch:
+        """The same as events, for who looks at their texts; none where `relayed` would be None."""
+        size, count = sum(map(len, batch)), len(batch)
+        if self._characters + self._other_characters + size <= MAX_STREAM_CHARS:
+            for pattern in self._patterns:
+                if len(frames := pattern.frames(batch)) == count:
+                    self._relayed += count
+                    self._characters += size - count * pattern.fixed_bytes
+                    self.relayed_bytes += sum(utf8_size(text) for _, text in frames)
+                    return Event.of_relay(pattern, frames)
+        return []
 
     def _run(self, batch: list[bytes], start: int) -> EventBatch:
         """Our events for the chunks from `start` on that one pattern relays; none where the first is another."""

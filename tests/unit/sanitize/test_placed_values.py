@@ -65,6 +65,7 @@ class Whole(WholeAnswer):
 
 
 class Streamed(StreamedAnswer):
+    relay = None
     whole_answers = was_masked = False
     refusal_events = None
 
