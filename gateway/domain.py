@@ -193,7 +193,7 @@ class Relay:
     | `sink`    | the door, once it has begun     | writes to the client                                       |
     """
 
-    __slots__ = ("convert", "events", "is_live", "left", "mask", "parse", "sink", "source")
+    __slots__ = ("convert", "events", "is_live", "joined", "left", "mask", "parse", "sink", "source")
 
     def __init__(self) -> None:
         self.source: EventStream | None = None
@@ -203,6 +203,8 @@ class Relay:
         self.mask: RelayMask | None = None
         self.is_live: Callable[[], bool] | None = None
         self.sink: DirectSink | None = None
+        self.joined = 0
+        """Chunks that left in the event of another one."""
         self.left: list[bytes] = []
         """The last batch that `take` was given, where it cannot go on."""
 

@@ -92,6 +92,8 @@ class HttpSink:
 
     def end(self) -> None:
         """The stream is over."""
+        if self._reply.relay is not None:
+            self._reply.sent += self._reply.relay.joined
         self._call.stats.sent_events = self._reply.sent
         if self._has_begun:
             self._reply.stop_streaming()

@@ -112,7 +112,9 @@ class CompletionService:
                 async with call.plan.attempt(stats) as attempt:
                     context = _context(call, attempt, stats)
                     stats.made = context.state_of(0)
-                    state = ChatStream(context, keep_text=needs_json_check(body, attempt.target.options))
+                    joins = relay if relay is not None and relay.mask is None and held is None else None
+                    checks = needs_json_check(body, attempt.target.options)
+                    state = ChatStream(context, keep_text=checks, joins=joins)
                     if relay is not None:
                         relay.convert = state.relayed if held is None else partial(_within, held, state)
                         relay.events = state.relayed_events if held is None else partial(_events_within, held, state)

@@ -127,6 +127,15 @@ class ChunkPattern(Generic[ChoiceT]):
             return None
         return JoinedFrames(b"".join([frame for frame, _ in found]), sum(utf8_size(text) for _, text in found))
 
+    def run_length(self, batch: list[bytes], start: int) -> int:
+        """How many chunks from `start` on differ from the learnt one in their middle alone."""
+        before, after, count = self.before, self.after, 0
+        for data in batch[start:] if start else batch:
+            if not (data.startswith(before) and data.endswith(after) and len(data) <= MAX_RELAYED_BYTES):
+                break
+            count += 1
+        return count
+
     def slot_of(self, event: Event) -> TextSlot:
         """The text of one of this pattern's events, to be read or replaced."""
         return RelayedSlot(event, self.where, self.channel)

@@ -26,7 +26,7 @@ from typing import Any
 
 import orjson
 
-from gateway.domain import Event, EventBatch, Json
+from gateway.domain import Event, EventBatch, Json, Relay
 from gateway.errors import UpstreamError
 from gateway.wire import sse
 from gateway.wire.chat.answer import (
@@ -90,14 +90,19 @@ class _Choice:
         self.text: list[str] = []
 
 
+_LEAST_JOINED = 4
+"""Plain chunks that come together and are worth joining."""
+
+
 class ChatStream:
     """One upstream stream; see the module's table for its states.
 
     `keep_text`: collect the text and let `end` check that it is one JSON object. Nothing is relayed by bytes then.
+    `joins`: where nobody looks at the events, long runs of plain chunks are one, and this counts those that are not.
     """
 
-    def __init__(self, context: AnswerContext, *, keep_text: bool = False) -> None:
-        self._context = context
+    def __init__(self, context: AnswerContext, *, keep_text: bool = False, joins: Relay | None = None) -> None:
+        self._context, self.joins = context, joins
         self._keep_text = keep_text
         self._id = ""
         self._created = 0
@@ -139,14 +144,13 @@ class ChatStream:
 
         The events before the error are valid and are to be sent.
         """
-        events = self._run(batch, 0)
-        at = len(events)
+        events, at = self._run(batch, 0)
         try:
             while at < len(batch):
                 events.extend(self._normalised(batch[at]))
-                plain = self._run(batch, at + 1)
+                plain, count = self._run(batch, at + 1)
                 events += plain
-                at += 1 + len(plain)
+                at += 1 + count
             self._check_length()
         except UpstreamError as error:
             return events, error
@@ -177,15 +181,31 @@ class ChatStream:
                     return Event.of_relay(pattern, frames)
         return []
 
-    def _run(self, batch: list[bytes], start: int) -> EventBatch:
-        """Our events for the chunks from `start` on that one pattern relays; none where the first is another."""
+    def _run(self, batch: list[bytes], start: int) -> tuple[EventBatch, int]:
+        """Our events for the chunks from `start` on that one pattern relays, and how many these are; none where the
+        first is another."""
         for pattern in self._patterns:
-            if events := pattern.run(batch, start):
-                self._relayed += len(events)
-                sizes = map(len, batch[start : start + len(events)])
-                self._characters += sum(sizes) - len(events) * pattern.fixed_bytes
-                return events
-        return []
+            events, count = self._joined(pattern, batch, start)
+            if not events:
+                events = pattern.run(batch, start)
+                count = len(events)
+            if count:
+                self._relayed += count
+                sizes = map(len, batch[start : start + count])
+                self._characters += sum(sizes) - count * pattern.fixed_bytes
+                return events, count
+        return [], 0
+
+    def _joined(self, pattern: ChunkPattern[_Choice], batch: list[bytes], start: int) -> tuple[EventBatch, int]:
+        """A long run of such chunks as one event, where nobody looks at each."""
+        if self.joins is None or self.finished or len(batch) - start < _LEAST_JOINED:
+            return [], 0
+        count = pattern.run_length(batch, start)
+        joined = pattern.joined(batch[start : start + count]) if count >= _LEAST_JOINED else None
+        if joined is None:
+            return [], 0
+        self.joins.joined += count - 1
+        return [Event.from_bytes(joined.frames)], count
 
     def _check_length(self) -> None:
         if self._characters + self._other_characters > MAX_STREAM_CHARS:
