@@ -129,7 +129,9 @@ def _keep_inside_text(
 
 def _is_part(element: Any) -> bool:
     """Whether an element is a part of the text around it; so is a cell that holds one table and nothing else, with the
-    table around it."""
+    table around it, and a box that nothing names."""
+    if element.tag == "div" and not element.attrib:
+        return True
     if element.tag in _CELLS:
         return len(element) == 1 and element[0].tag == "table" and not (element.text or element[0].tail or "").strip()
     return element.tag in _PARTS_OF_TEXT or (element.get("role") or "").lower() in MESSAGES

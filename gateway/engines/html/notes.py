@@ -142,6 +142,8 @@ def _is_note(box: Any, link: Any, places: dict[str, Any]) -> bool:
     is_raised = next(link.iter("sup"), None) is not None or next(link.iterancestors("sup"), None) is not None
     return (
         is_raised
+        or "doc-noteref" in (link.get("role") or "")
+        or (box.get("role") or "") in _NOTE_ROLES
         or raw_text(link).strip()[0] in "[("
         or any(back is None or _block_of(back) is block for back in backs)
     )

@@ -44,6 +44,8 @@ _CODE = frozenset({"code", "kbd", "samp", "tt"})
 CONTROLS = frozenset({"button", "select", "input"})
 """Elements whose words are no text of the page but say what happens when they are used."""
 _APART = frozenset({"label", "output"})
+_QUOTES = {"q": "\u201c\u201d", "rt": "()"}
+"""Signs around an element: around the reading of a character, those for browsers that cannot draw it above."""
 _SKIPPED = CONTROLS | {"script", "style", "noscript", "template", "svg", "iframe"}
 _DRAWN = frozenset("+-*|.\u2022\u00b7\u00bb\u203a")
 """Names of pictures that are bullets, rules or handles to fold something."""
@@ -214,10 +216,10 @@ class Inline:
             pieces.append(" ")
             self.inside(element, pieces, depth)
             pieces.append(" ")
-        elif tag == "q":
-            pieces.append("\u201c")
+        elif quotes := _QUOTES.get(tag):
+            pieces.append(quotes[0])
             self.inside(element, pieces, depth)
-            pieces.append("\u201d")
+            pieces.append(quotes[1])
         elif self._plain and tag != "sup":
             self.inside(element, pieces, depth)
         elif tag in _CODE:
