@@ -31,7 +31,7 @@ _TEXT_PARAGRAPHS = 2  # kept paragraphs in a box from which it holds a text
 _LEAD_BLOCKS = 6  # most blocks between the title and the text
 _PARTS_OF_TEXT = frozenset(
     {"p", "ul", "ol", "li", "dl", "dt", "dd", "blockquote", "pre", "h2", "h3", "h4", "h5", "h6", "figure", "figcaption",
-     "details", "summary", "table", "tbody", "tr"}
+     "details", "summary", "fieldset", "legend", "table", "tbody", "tr"}
 )  # fmt: skip
 _CELLS = frozenset({"td", "th", "caption"})
 _PART_LEVELS = 40  # lists and quotations one inside the other through which the box of a text is searched
@@ -346,7 +346,7 @@ def keep_tables(blocks: Sequence[TextBlock], keep: list[bool], others: Sequence[
     tables in the same box follow the first. `others`: the blocks that are known to be no content; a table with one of
     them, or one that is named a menu, stays dropped."""
     cells = [at for at, block in enumerate(blocks) if block.tags & TAG_BITS["table"]]
-    if not any(not keep[at] and _is_heading(blocks[at].element) for at in cells):
+    if all(keep[at] for at in cells):
         return
     tables: dict[Any, list[int]] = {}
     known: dict[Any, Any] = {}

@@ -134,23 +134,25 @@ def _show_stand_ins(body: Any) -> None:
 
 
 def _show_values(body: Any) -> None:
-    """Makes text of what fields with a label show that nobody can change, of what is chosen in them, and of gauges.
+    """Makes text of what fields show that nobody can change, of what is chosen beside a label, and of gauges.
 
     `<input readonly value="4 m">` becomes `<output>4 m</output>`, `<meter value=3 max=4>` `<output>75 %</output>`."""
     labelled = {label.get("for") for label in body.iter("label")} - {None}
     for field in list(body.iter("input", "textarea", "select", "progress", "meter")):
         kind = (field.get("type") or "").lower()
-        is_labelled = field.get("id") in labelled or next(field.iterancestors("label"), None) is not None
+        is_fixed = field.get("readonly") is not None or field.get("disabled") is not None
         value = ""
-        if field.tag == "select" and is_labelled:
-            value = ", ".join(text_of(option) for option in field.iter("option") if option.get("selected") is not None)
+        if field.tag == "select":
+            if is_fixed or field.get("id") in labelled or next(field.iterancestors("label"), None) is not None:
+                chosen = (text_of(each) for each in field.iter("option") if each.get("selected") is not None)
+                value = ", ".join(chosen)
         elif field.tag in ("progress", "meter"):
             value = raw_text(field) if text_size(field) else _share(field)
         elif kind == "checkbox":
             value = _task(field)
-        elif is_labelled and field.get("readonly") is not None and kind not in _NO_VALUES:
+        elif is_fixed and kind not in _NO_VALUES:
             value = (field.get("value") if field.tag == "input" else field.text) or ""
-        if value.strip():
+        if value.strip() and "://" not in value:  # addresses and markup are there to be copied
             field.clear(keep_tail=True)
             field.tag, field.text = "output", value
 

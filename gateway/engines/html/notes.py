@@ -21,7 +21,9 @@ _NO_NOTES = frozenset(
 )
 _OF_NOTES = frozenset({"p", "ul", "ol", "blockquote", "pre"})  # what may stand between one note and the next
 _NOTE_CHARS, _NOTE_LINKS = 3_000, 50  # longest note, and links in it that are looked at
-_NOTE_ROLES = frozenset({"doc-footnote", "doc-endnote", "note", "tooltip"})
+_NOTE_ROLES = frozenset({"doc-footnote", "doc-endnote", "note", "tooltip", "footnote", "endnote", "rearnote"})
+_MARK_ROLES = frozenset({"doc-noteref", "noteref"})
+"""Roles of ARIA, and types of EPUB."""
 _KEEPING = frozenset({"td", "th", "li", "dd", "dt", "caption", "summary", "figcaption"})
 """Boxes that cannot have another one behind them: a note beside its mark goes to their end."""
 _MARK_ELEMENTS = 4  # most elements inside a mark
@@ -83,6 +85,8 @@ def _besides(root: Any) -> Iterator[tuple[Any, Any]]:
                 yield box, element
             elif before is not None and _leads(before):
                 yield before, element
+            elif before is not None and not NOTE_MARK.fullmatch((element.text or "").strip()):
+                before.tail = f"{before.tail or ''} "  # a note in the line without a mark is no part of the word
 
 
 def _leads(before: Any) -> bool:
@@ -90,9 +94,13 @@ def _leads(before: Any) -> bool:
 
 
 def _is_named_note(element: Any) -> bool:
-    if (element.get("role") or "") in _NOTE_ROLES:
+    if not _NOTE_ROLES.isdisjoint(_roles(element)):
         return True
     return "note" in (element.get("class") or "").lower() and not is_mark(element)
+
+
+def _roles(element: Any) -> list[str]:
+    return f"{element.get('role') or ''} {element.get('epub:type') or ''}".split()
 
 
 def _find_linked(root: Any, found: dict[Any, tuple[Any, str]], order: dict[Any, int]) -> None:
@@ -142,8 +150,8 @@ def _is_note(box: Any, link: Any, places: dict[str, Any]) -> bool:
     is_raised = next(link.iter("sup"), None) is not None or next(link.iterancestors("sup"), None) is not None
     return (
         is_raised
-        or "doc-noteref" in (link.get("role") or "")
-        or (box.get("role") or "") in _NOTE_ROLES
+        or not _MARK_ROLES.isdisjoint(_roles(link))
+        or not _NOTE_ROLES.isdisjoint(_roles(box))
         or raw_text(link).strip()[0] in "[("
         or any(back is None or _block_of(back) is block for back in backs)
     )

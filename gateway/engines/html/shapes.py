@@ -66,6 +66,8 @@ def set_shapes(root: Any, styles: Styles) -> None:
     for element, display in displays.items():
         if element.tag not in PREFORMATTED:
             _set_block(element, display)
+    for element in root.iter("span"):
+        _part_from_next(element)
     for code in list(root.iter("code", "samp")):
         _set_code(code)
     for box in root.xpath("descendant::div[@data-lang or @data-language or contains(@class, 'code')]"):
@@ -168,6 +170,16 @@ def _set_apart(element: Any) -> None:
         box.tail, element.tail = element.tail, None
         element.getparent().replace(element, box)
         box.append(element)
+
+
+def _part_from_next(element: Any) -> None:
+    """Puts a blank between a label and its value in bare elements: `<span>Floors</span><span>3</span>`."""
+    following, box = element.getnext(), element.getparent()
+    if following is None or element.tail or following.tag != "span" or box.tag not in BLOCKS or _is_in_lines(element):
+        return
+    last, first = raw_text(element)[-1:], raw_text(following)[:1]
+    if (last.islower() and (first.isupper() or first.isdecimal())) or (last.isdecimal() and first.isalpha()):
+        element.tail = " "
 
 
 def _preformat(element: Any, style: dict[str, str]) -> None:

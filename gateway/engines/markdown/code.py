@@ -90,7 +90,8 @@ def listing_of(rows: list[list[Any]]) -> list[Any]:
     if any(raw_text(row[1]).strip() != raw_text(code).strip() for row, code in zip(rows, codes, strict=True)):
         return []
     are_code = all(code.tag != "td" or not raw_text(code).strip() for code in codes)
-    return codes if are_code and (not any(numbers) or _count_up(numbers)) else []
+    has_code = any(code.tag != "td" for code in codes)
+    return codes if are_code and has_code and (not any(numbers) or _count_up(numbers)) else []
 
 
 def _are_numbers(words: list[str]) -> bool:
