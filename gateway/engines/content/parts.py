@@ -306,7 +306,7 @@ def is_manual_navigation(block: TextBlock) -> bool:
         return _ARROWED.match(block.text) is not None or all(word in _NAMES for word in words)
     named = sum(word in _NAMES for word in words)
     if named == len(words) == block.link_words:
-        return True
+        return named > 1 or is_manual_link(block.text)  # "HOME:" is an entry of an index
     loose = len(words) - block.link_words
     return words[0] in _NAMES and 1 < named >= loose and len(list(itertools.islice(block.element.iter("a"), 2))) > 1
 

@@ -236,7 +236,8 @@ def _keep_structure(
     blocks: Sequence[TextBlock], keep: list[bool], probabilities: list[float], furniture: Sequence[bool]
 ) -> None:
     """Keeps everything between the first and the last kept block that is neither marked as furniture nor unlikely, and
-    what stands before and behind them up to the first block that is one of both, or to the title."""
+    what stands before and behind them up to the first block that is one of both, or to the title; a line of links to
+    the pages around ends no text that goes on with a heading."""
     places = [at for at, is_kept in enumerate(keep) if is_kept]
     if not places:
         return
@@ -244,10 +245,15 @@ def _keep_structure(
     first, end = places[0], places[-1] + 1
     while first and fits[first - 1] and blocks[first].element.tag != "h1":
         first -= 1
-    while end < len(keep) and fits[end]:
+    while end < len(keep) and (fits[end] or _parts_sections(blocks, end)):
         end += 1
     for at in range(first, end):
         keep[at] = keep[at] or fits[at]
+
+
+def _parts_sections(blocks: Sequence[TextBlock], at: int) -> bool:
+    is_followed = at + 1 < len(blocks) and bool(_HEADING.match(blocks[at + 1].element.tag))
+    return is_followed and blocks[at].link_words > 0 and parts.is_manual_navigation(blocks[at])
 
 
 def _keep_title(
