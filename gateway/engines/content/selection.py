@@ -421,10 +421,10 @@ def _box_around(table: Any) -> Any:
 
 
 def _follows_sentence(box: Any, first: int, blocks: Sequence[TextBlock], keep: Sequence[bool]) -> bool:
-    """True when a sentence is kept before the table in the box around it. `first`: the table's first block."""
+    """True when a sentence or the title is kept before the table in the box around it. `first`: its first block."""
     return any(
         keep[at]
-        and len(blocks[at].words) >= SENTENCE_WORDS
+        and (len(blocks[at].words) >= SENTENCE_WORDS or blocks[at].element.tag == "h1")
         and any(around is box for around in blocks[at].element.iterancestors())
         for at in range(max(0, first - _SENTENCE_REACH), first)
     )

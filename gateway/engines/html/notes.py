@@ -16,9 +16,8 @@ NOTE_MARK = re.compile(r"[\[(]?(\d{1,3}|[a-z]{1,2}|[*\u2020\u2021\u00a7]{1,3})[\
 _NUMBER = re.compile(r"[\[(]?(\d{1,3})[\])]?")
 _LEADING_NUMBER = re.compile(r"[\[(]?(\d{1,3})(?:[\])]|[.:]?\s|[.:]?\Z)[.:]?\s*+")
 _WORD_SIGN = re.compile(r"\w")
-_NO_NOTES = frozenset(
-    {"body", "main", "article", "section", "table", "tr", "ol", "ul", "h1", "h2", "h3", "h4", "h5", "h6"}
-)
+_HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+_NO_NOTES = _HEADINGS | {"body", "main", "article", "section", "table", "tr", "ol", "ul"}
 _OF_NOTES = frozenset({"p", "ul", "ol", "blockquote", "pre"})  # what may stand between one note and the next
 _NOTE_CHARS, _NOTE_LINKS = 3_000, 50  # longest note, and links in it that are looked at
 _NOTE_ROLES = frozenset({"doc-footnote", "doc-endnote", "note", "tooltip", "footnote", "endnote", "rearnote"})
@@ -113,10 +112,15 @@ def _find_linked(root: Any, found: dict[Any, tuple[Any, str]], order: dict[Any, 
             if name in wanted:
                 places.setdefault(name, element)
     names: set[str] = set()
+    boxes: dict[Any, Any] = {}  # of headings that are numbers of notes
     again: list[tuple[Any, str]] = []
     for link in links:
         mark = NOTE_MARK.fullmatch(text_of(link))
         box = _block_of(places.get(unquote(link.get("href")[1:]))) if mark is not None else None
+        if box is not None and box.tag in _HEADINGS and is_mark(box) and next(box.iter("a"), None) is not None:
+            heading = box
+            box = boxes[heading] = boxes.get(heading) if heading in boxes else _boxed(heading)
+            order[box] = order[box[0]]
         if mark is None or box is None or order[box] < order[link] or not _is_note(box, link, places):
             continue
         if box in found:
@@ -138,6 +142,15 @@ def _block_of(element: Any) -> Any:
     while element is not None and element.tag not in BLOCKS:
         element = element.getparent()
     return element
+
+
+def _boxed(heading: Any) -> Any:
+    """A new box around a heading, which is the number of a note, and what is below it."""
+    below = list(itertools.takewhile(lambda each: each.tag not in _HEADINGS, heading.itersiblings()))
+    box = heading.makeelement("div")
+    heading.addprevious(box)
+    box.extend([heading, *below])
+    return box
 
 
 def _is_note(box: Any, link: Any, places: dict[str, Any]) -> bool:
