@@ -119,8 +119,10 @@ def _find_linked(root: Any, found: dict[Any, tuple[Any, str]], order: dict[Any, 
         box = _block_of(places.get(unquote(link.get("href")[1:]))) if mark is not None else None
         if box is not None and box.tag in _HEADINGS and is_mark(box) and next(box.iter("a"), None) is not None:
             heading = box
-            box = boxes[heading] = boxes.get(heading) if heading in boxes else _boxed(heading)
-            order[box] = order[box[0]]
+            if heading not in boxes:
+                boxes[heading] = _boxed(heading)
+                order[boxes[heading]] = order[heading]
+            box = boxes[heading]
         if mark is None or box is None or order[box] < order[link] or not _is_note(box, link, places):
             continue
         if box in found:

@@ -271,8 +271,8 @@ _NOT_NESTED = frozenset(
     b"p li dt dd tr td th thead tbody tfoot colgroup caption rt rp html head body".split()
 )
 """Elements that are empty, or that the next of their kind closes: left open they do not nest. Nothing closes others."""
-_UNKNOWN_TO_LIBXML = "wbr, source, track, keygen, bgsound, plaintext"
-_OPEN_EMPTY = re.compile(r"(<(?:wbr|source|track|keygen|bgsound)(?=[\s>])[^<>]{0,2000})(?<!/)>", re.IGNORECASE)
+_UNKNOWN_TO_LIBXML = "wbr, embed, source, track, keygen, bgsound, plaintext"
+_OPEN_EMPTY = re.compile(r"(<(?:wbr|embed|source|track|keygen|bgsound)(?=[\s>])[^<>]{0,2000})(?<!/)>", re.IGNORECASE)
 """Elements that are empty by the HTML standard (13.1.2), which libxml2 does not know to be: it puts all that follows
 inside them, the rest of a paragraph into its first `<wbr>`. It closes them at `/>`."""
 
