@@ -17,6 +17,7 @@ from typing import Any
 from gateway.engines.content import models, parts, repeats
 from gateway.engines.content.blocks import CATEGORY_BITS, MESSAGES, TAG_BITS, TextBlock
 from gateway.engines.content.parts import FURNITURE_TAGS, furniture_of
+from gateway.engines.markdown.tables import is_data, rows_of
 from gateway.engines.words.text import unparted_words
 
 _CODE_FLOOR = 0.1
@@ -34,6 +35,7 @@ _PARTS_OF_TEXT = frozenset(
      "details", "summary", "fieldset", "legend", "table", "tbody", "tr"}
 )  # fmt: skip
 _CELLS = frozenset({"td", "th", "caption"})
+_NAMING = frozenset({"class", "id", "role"})
 _PART_LEVELS = 40  # lists and quotations one inside the other through which the box of a text is searched
 _TITLE_FLOOR = 0.02  # the same for the title of documentation, of which `_doubted_before_title` halves nothing
 _CODE_REACH = 3  # blocks before and after code among which one must be content
@@ -103,12 +105,15 @@ def _keep_inside_text(
     """Keeps short blocks that stand as paragraphs, lists, tables or headings among or behind those of a kept text, in
     the same box: a line of links, thanks at the end, "See also" with its list."""
     members: dict[Any, list[int]] = {}
+    tables = data_tables(blocks)
     for at, block in enumerate(blocks):
         element = block.paragraph
         if element.tag == "div" and element.getparent().tag in _PARTS_OF_TEXT:
             element = element.getparent()
         if element.tag in _CELLS:
             element = next(element.iterancestors("table"), element)
+        elif tables[at] is not None:
+            element = tables[at]
         part = element
         for _ in range(_PART_LEVELS):
             if not _is_part(element):
@@ -130,7 +135,7 @@ def _keep_inside_text(
 def _is_part(element: Any) -> bool:
     """Whether an element is a part of the text around it; so is a cell that holds one table and nothing else, with the
     table around it, and a box that nothing names."""
-    if element.tag == "div" and not element.attrib:
+    if element.tag == "div" and _NAMING.isdisjoint(element.keys()):
         return True
     if element.tag in _CELLS:
         return len(element) == 1 and element[0].tag == "table" and not (element.text or element[0].tail or "").strip()
@@ -189,7 +194,7 @@ def _likely_content(
     if page.types["service"] < _LIKELY:
         probabilities = _doubted_before_title(blocks, sizes, probabilities)
     shared = list(probabilities)
-    for members in repeats.groups_of(blocks).values():
+    for members in repeats.groups_of(blocks, data_tables(blocks)).values():
         weight = sum(sizes[at] for at in members)
         mean = sum(probabilities[at] * sizes[at] for at in members) / weight
         for at in members:
@@ -373,6 +378,19 @@ def keep_tables(blocks: Sequence[TextBlock], keep: list[bool], others: Sequence[
             if first and blocks[first - 1].element.tag in _HEADINGS and not others[first - 1]:
                 keep[first - 1] = True
             after = box, members[-1]
+
+
+def data_tables(blocks: Sequence[TextBlock]) -> list[Any]:
+    """For each block the innermost table around it, if that is one of data; else None."""
+    known: dict[Any, Any] = {}
+    data: dict[Any, Any] = {None: None}
+    found = []
+    for block in blocks:
+        table = _table_around(block.element, known) if block.tags & TAG_BITS["table"] else None
+        if table not in data:
+            data[table] = table if is_data(table, rows_of(table)) else None
+        found.append(data[table])
+    return found
 
 
 def _table_around(element: Any, known: dict[Any, Any]) -> Any:

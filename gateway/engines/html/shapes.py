@@ -189,12 +189,13 @@ def _preformat(element: Any, style: dict[str, str]) -> None:
         return
     if "\n" not in text.strip() and not (style["white-space"] == "pre" and _has_lines(element)):
         return
+    inner = {each for code in element.iter(*PREFORMATTED) for each in code.iter()}
     is_code = style["white-space"] == "pre" or "mono" in style.get("font-family", "")
-    if is_code or (style["white-space"] != "pre-line" and len(_ALIGNED.findall(text)) > 1):
+    if not inner and (is_code or (style["white-space"] != "pre-line" and len(_ALIGNED.findall(text)) > 1)):
         element.tag = "pre"
         return
     for each in [element, *element.iterdescendants()]:
-        if isinstance(each.tag, str) and each.tag not in PREFORMATTED:
+        if isinstance(each.tag, str) and each not in inner:
             if each.text and "\n" in each.text.strip():
                 _break_lines(each, each.text, is_tail=False)
             if each is not element and each.tail and "\n" in each.tail.strip():
