@@ -300,8 +300,8 @@ class Inline:
 
     def _image(self, element: Any) -> str:
         alt = _BLANKS.sub(" ", element.get("alt") or "").strip()
-        if not self._pictures and not self._plain and _is_whole_link(element):
-            return self.escape(alt)  # the link's only name
+        if not self._pictures and not self._plain and (_is_whole_link(element) or _is_in_sentence(element)):
+            return self.escape(alt)  # the link's only name, or words of a sentence
         if self._plain or not self._pictures:
             return ""
         target = self._target(picture_source(element))
@@ -323,3 +323,9 @@ def _is_power(element: Any, pieces: list[str]) -> bool:
 def _is_whole_link(image: Any) -> bool:
     link = image.getparent()
     return link.tag == "a" and len(link) == 1 and not f"{link.text or ''}{image.tail or ''}".strip()
+
+
+def _is_in_sentence(image: Any) -> bool:
+    before = image.getprevious()
+    text = image.getparent().text if before is None else before.tail
+    return bool((text or "").strip() and (image.tail or "").strip())
