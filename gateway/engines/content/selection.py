@@ -77,7 +77,7 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
     probabilities = [0.0 if label else each for label, each in zip(labels, probabilities, strict=True)]
     if page.types["documentation"] < _LIKELY:
         probabilities = repeats.judged_alike(page.blocks, probabilities)
-    furniture = furniture_of(page.blocks)
+    furniture, tables = furniture_of(page.blocks), data_tables(page.blocks)
     if max(page.parts, default=0) >= (way := parts.NAVIGATION):  # the highest bit
         furniture = [mark or part >= way for mark, part in zip(furniture, page.parts, strict=True)]
     first, always = _set_aside(page), [bool(part & parts.NEVER) for part in page.parts]
@@ -87,10 +87,10 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
         attempts.append((first, 0.0))  # a list of which no block is likely, but some are likelier than others
     for aside, lowest in attempts:
         likely = [0.0 if is_aside else probability for probability, is_aside in zip(probabilities, aside, strict=True)]
-        keep = _likely_content(page, likely, furniture, lowest)
+        keep = _likely_content(page, likely, furniture, lowest, tables)
         others = [any(marks) for marks in zip(furniture, aside, labels, strict=True)]
-        keep_tables(page.blocks, keep, others)
-        _keep_inside_text(page.blocks, keep, probabilities, others)
+        keep_tables(page.blocks, keep, others, tables)
+        _keep_inside_text(page.blocks, keep, probabilities, others, tables)
         _keep_before_text(page.blocks, keep, probabilities, others)
         least = 0 if lowest else _LIKELIEST_SHARE * own
         if is_enough(page.blocks, keep, furniture) and least <= sum(itertools.compress(sizes, keep)):
@@ -100,12 +100,15 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
 
 
 def _keep_inside_text(
-    blocks: Sequence[TextBlock], keep: list[bool], probabilities: Sequence[float], others: Sequence[bool]
+    blocks: Sequence[TextBlock],
+    keep: list[bool],
+    probabilities: Sequence[float],
+    others: Sequence[bool],
+    tables: Sequence[Any],
 ) -> None:
     """Keeps short blocks that stand as paragraphs, lists, tables or headings among or behind those of a kept text, in
     the same box: a line of links, thanks at the end, "See also" with its list."""
     members: dict[Any, list[int]] = {}
-    tables = data_tables(blocks)
     for at, block in enumerate(blocks):
         element = block.paragraph
         if element.tag == "div" and element.getparent().tag in _PARTS_OF_TEXT:
@@ -186,7 +189,7 @@ def _is_of_goods(page: PageEvidence) -> bool:
 
 
 def _likely_content(
-    page: PageEvidence, probabilities: list[float], furniture: Sequence[bool], lowest: float
+    page: PageEvidence, probabilities: list[float], furniture: Sequence[bool], lowest: float, tables: Sequence[Any]
 ) -> list[bool]:
     """`lowest`: least probability of a block that is kept for itself."""
     blocks = page.blocks
@@ -194,7 +197,7 @@ def _likely_content(
     if page.types["service"] < _LIKELY:
         probabilities = _doubted_before_title(blocks, sizes, probabilities)
     shared = list(probabilities)
-    for members in repeats.groups_of(blocks, data_tables(blocks)).values():
+    for members in repeats.groups_of(blocks, tables).values():
         weight = sum(sizes[at] for at in members)
         mean = sum(probabilities[at] * sizes[at] for at in members) / weight
         for at in members:
@@ -345,30 +348,24 @@ def _size(block: TextBlock) -> int:
     return len(block.words) + unparted_words(block.text)
 
 
-_LEAST_ROWS, _LEAST_CELLS = 3, 6  # rows and cells with text of such a table
-_LEAST_HEADINGS = 2  # cells at the beginning of a table without `th` that must be marked as headings
 _SENTENCE_REACH = 40  # blocks before the table that are searched for a kept sentence in the same box
 _WRAPPERS = 4  # boxes around a table alone that are looked through
 _HEADINGS = frozenset({"h2", "h3", "h4", "h5", "h6"})
 
 
-def keep_tables(blocks: Sequence[TextBlock], keep: list[bool], others: Sequence[bool]) -> None:
-    """Keeps every cell of a table with headings of which some were dropped, and the heading directly above it; further
-    tables in the same box follow the first. `others`: the blocks that are known to be no content; a table with one of
-    them, or one that is named a menu, stays dropped."""
-    cells = [at for at, block in enumerate(blocks) if block.tags & TAG_BITS["table"]]
-    if all(keep[at] for at in cells):
-        return
-    tables: dict[Any, list[int]] = {}
-    known: dict[Any, Any] = {}
-    for at in cells:
-        if (table := _table_around(blocks[at].element, known)) is not None:
-            tables.setdefault(table, []).append(at)
+def keep_tables(blocks: Sequence[TextBlock], keep: list[bool], others: Sequence[bool], tables: Sequence[Any]) -> None:
+    """Keeps the whole of a table of data of which most is kept, or that follows a kept sentence in the same box, and
+    the heading directly above it; further tables in the box follow the first. `others`: the blocks that are known to be
+    no content; a table with one of them, or one that is named a menu, stays as it is. `tables`: see `data_tables`."""
+    cells: dict[Any, list[int]] = {}
+    for at, table in enumerate(tables):
+        if table is not None:
+            cells.setdefault(table, []).append(at)
     after: tuple[Any, int] = (None, 0)
-    for table, members in tables.items():
-        is_menu = any(others[at] or blocks[at].far & CATEGORY_BITS["nav"] for at in members)
+    for table, members in cells.items():
         kept = sum(keep[at] for at in members)
-        if kept == len(members) or is_menu or not _is_data(members, blocks, table):
+        is_menu = any(others[at] or blocks[at].far & CATEGORY_BITS["nav"] for at in members)
+        if kept == len(members) or is_menu:
             continue
         box, first = _box_around(table), members[0]
         follows_table = box is not None and box is after[0] and first - after[1] <= _SENTENCE_REACH
@@ -406,26 +403,6 @@ def _table_around(element: Any, known: dict[Any, Any]) -> Any:
     table = known.get(box)
     known.update(dict.fromkeys(path, table))
     return table
-
-
-def _is_data(members: Sequence[int], blocks: Sequence[TextBlock], table: Any) -> bool:
-    rows = sum(1 for _ in itertools.islice(table.iter("tr"), _LEAST_ROWS))
-    has_headings = any(blocks[at].element.tag == "th" for at in members)
-    if not has_headings and 2 * sum(blocks[at].link_words for at in members) < sum(
-        len(blocks[at].words) for at in members
-    ):
-        has_headings = all(_is_heading(blocks[at].element) for at in members[:_LEAST_HEADINGS])
-    return has_headings and rows == _LEAST_ROWS and len(members) >= _LEAST_CELLS
-
-
-def _is_heading(element: Any) -> bool:
-    """Whether a cell, or what is in it, is a heading by its tag or class or is all in bold."""
-    if element.tag == "th":
-        return True
-    if "head" in (element.get("class") or ""):
-        return True
-    bold = element[0] if len(element) == 1 and not (element.text or "").strip() else None
-    return bold is not None and bold.tag in ("b", "strong") and not (bold.tail or "").strip()
 
 
 def _box_around(table: Any) -> Any:
