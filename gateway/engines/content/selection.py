@@ -1,10 +1,10 @@
 """Decides which blocks of a page are its content, from the block model's probabilities and the page's type.
 
 Cells of a table and items of a list are kept or dropped together; a table of data below a kept sentence is kept; blocks
-at the same place of repeated boxes are judged alike; code near content is kept; comments below a text are dropped,
-unless the page is a forum; documentation loses only what is marked as furniture or is very unlikely to be content; on
-other pages a second rendering of a text is dropped (`repeats`). A page with too few words for the model is read whole.
-Runs in the parsing processes.
+at the same place of repeated boxes are judged alike; comments below a text are dropped, unless the page is a forum;
+documentation loses only what is marked as furniture or is very unlikely to be content; on other pages a second
+rendering of a text is dropped (`repeats`). A page with too few words for the model is read whole. Runs in the parsing
+processes.
 """
 
 import itertools
@@ -20,11 +20,10 @@ from gateway.engines.content.parts import FURNITURE_TAGS, furniture_of
 from gateway.engines.markdown.tables import is_data, rows_of
 from gateway.engines.words.text import unparted_words
 
-_CODE_FLOOR = 0.1
 _HEADING_FLOOR = 0.1
 _STRUCTURE_FLOOR = 0.04
-"""Least probability of a block that its neighbourhood speaks for: code beside content, a heading over content, a block
-inside documentation."""
+"""Least probability of a block that its neighbourhood speaks for: a heading over content, a block inside
+documentation."""
 _FIELD_FLOOR = 0.15  # the same for a field of a record that is kept
 _INSIDE_FLOOR, _BEFORE_FLOOR = 0.01, 0.1
 """The same for a block among the paragraphs of a text, and between the title and the text."""
@@ -38,7 +37,6 @@ _CELLS = frozenset({"td", "th", "caption"})
 _NAMING = frozenset({"class", "id", "role"})
 _PART_LEVELS = 40  # lists and quotations one inside the other through which the box of a text is searched
 _TITLE_FLOOR = 0.02  # the same for the title of documentation, of which `_doubted_before_title` halves nothing
-_CODE_REACH = 3  # blocks before and after code among which one must be content
 _HEADING_REACH = 12  # blocks after a heading among which content must follow
 _OWN_TEXT_WORDS = 150  # words of running text outside comments from which comments are an addition
 _SURE_FORUM = 0.8  # probability of the type forum from which posts are content although the page has a text of its own
@@ -165,15 +163,9 @@ def _keep_before_text(
 def _set_aside(page: PageEvidence) -> list[bool]:
     """Blocks that are no content on a page of this type, whatever the model says."""
     marks, types = parts.NEVER, page.types
-    if types["documentation"] < _LIKELY:
-        marks |= parts.REFERENCES
     if page.is_product or types["product"] >= _LIKELY:
         marks |= parts.SHOP
-    if page.is_product:
-        marks |= parts.DELIVERY
-    if page.is_product or _is_of_goods(page):
-        marks |= parts.QUESTIONS | parts.RELATED
-    if types["article"] >= _LIKELY:
+    if page.is_product or _is_of_goods(page) or types["article"] >= _LIKELY:
         marks |= parts.RELATED
     if types["listing"] + types["collection"] >= _LIKELY:
         marks |= parts.FACETS
@@ -205,13 +197,9 @@ def _likely_content(
     keep = models.keep_likely(shared, sizes, lowest)
     if page.types["documentation"] >= _LIKELY:
         _keep_structure(blocks, keep, probabilities, furniture)
-        _keep_title(blocks, keep, probabilities, furniture)
     for at, block in enumerate(blocks):
         tag = block.element.tag
-        if not keep[at] and tag == "pre":
-            nearby = keep[max(0, at - _CODE_REACH) : at + _CODE_REACH + 1]
-            keep[at] = probabilities[at] >= _CODE_FLOOR and any(nearby)
-        elif not keep[at] and _HEADING.match(tag):
+        if not keep[at] and _HEADING.match(tag):
             keep[at] = probabilities[at] >= _HEADING_FLOOR and _leads_content(blocks, keep, at)
     if page.types["documentation"] < _LIKELY and page.types["service"] < _LIKELY:
         repeats.drop_copies(blocks, keep)
@@ -262,16 +250,6 @@ def _keep_structure(
 def _parts_sections(blocks: Sequence[TextBlock], at: int) -> bool:
     is_followed = at + 1 < len(blocks) and bool(_HEADING.match(blocks[at + 1].element.tag))
     return is_followed and blocks[at].link_words > 0 and parts.is_manual_navigation(blocks[at])
-
-
-def _keep_title(
-    blocks: Sequence[TextBlock], keep: list[bool], probabilities: Sequence[float], furniture: Sequence[bool]
-) -> None:
-    """Keeps the last title before the first kept block, which a table of contents may part from its text."""
-    for at in range(keep.index(True) - 1 if True in keep else -1, -1, -1):
-        if blocks[at].element.tag == "h1":
-            keep[at] = not furniture[at] and probabilities[at] >= _TITLE_FLOOR
-            return
 
 
 def _leads_content(blocks: Sequence[TextBlock], keep: list[bool], at: int) -> bool:

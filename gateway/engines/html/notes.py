@@ -187,7 +187,6 @@ def _find_counted(root: Any, found: dict[Any, tuple[Any, str]], order: dict[Any,
         marks.append((raised, int(number[1])))
     if not marks or found:
         return
-    _split_lines(root)
     last = max(order[mark] for mark, _ in marks)
     groups = [group for group in _numbered_boxes(root) if len(group) == len(first)]
     groups = [group for group in groups if order.get(group[0], order.get(group[0].getparent(), 0)) > last]
@@ -241,30 +240,6 @@ def _beginning(box: Any) -> str:
             break
         box = box[0]
     return f"{(box.text or '').strip()} "
-
-
-def _split_lines(root: Any) -> None:
-    """Makes boxes of the lines of a box, parted by `br`, that are numbered from one."""
-    for box in {line.getparent(): None for line in root.iter("br")}:
-        breaks = [child for child in box if child.tag == "br"]
-        heads = [box.text or "", *(line.tail or "" for line in breaks)]
-        numbers = [_LEADING_NUMBER.match(f"{head.strip()} ") for head in heads]
-        if box.tag not in ("p", "div") or [number and number[1] for number in numbers] != _count(len(heads)):
-            continue
-        lines = [box.makeelement("div") for _ in heads]
-        for line, head in zip(lines, heads, strict=True):
-            line.text = head
-        at = 0
-        for child in list(box):
-            if child.tag == "br":
-                at += 1
-            else:
-                lines[at].append(child)
-        box.text, box[:], box.tag = None, lines, "div"
-
-
-def _count(most: int) -> list[str]:
-    return [str(number) for number in range(1, most + 1)]
 
 
 def _write_note(box: Any, link: Any, name: str) -> None:
