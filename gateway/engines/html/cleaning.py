@@ -14,7 +14,7 @@ from typing import Any
 
 from gateway.engines.html.head import PICTURES, picture_source
 from gateway.engines.html.hidden import drop_hidden
-from gateway.engines.html.tree import parse, raw_text, remove_all, text_of, text_size, values_of
+from gateway.engines.html.tree import outermost, parse, raw_text, remove_all, text_of, text_size, values_of
 
 _PARAGRAPHS = frozenset(
     {"p", "div", "section", "article", "li", "dt", "dd", "td", "th", "blockquote", "center", "pre", "figcaption",
@@ -59,7 +59,7 @@ def drop_code(root: Any) -> bool:
         _show_lazy_pictures(body)
         _show_stand_ins(body)
         _show_values(body)
-    fallback = [] if body is None else list(body.iter("noscript"))
+    fallback = [] if body is None else list(outermost(list(body.iter("noscript"))))
     remove_all(element for element in list(root.iter(*_DROPPED)) if element.tag != "noscript")
     content, is_alone = _content_in_place(body, fallback) if fallback else (set(), False)
     for element in content:
@@ -125,7 +125,7 @@ def _show_lazy_pictures(body: Any) -> None:
 def _show_stand_ins(body: Any) -> None:
     """Makes text of what stands in for an object, a drawing by scripts, and the parts of a picture that lead on."""
     stand_ins = list(body.iter("object", "canvas"))
-    _drop_notices(stand_ins)
+    _drop_notices(list(outermost(stand_ins)))
     for element in (*stand_ins, *list(body.iter("map"))):
         element.tag = "span"
     for area in body.iter("area"):

@@ -119,16 +119,16 @@ def remove_all(elements: Iterable[Any]) -> None:
 
     An element inside one that is gone stays there: taking it out would cost the square of their depth.
     """
-    wanted = list(elements)
-    tags = {element.tag for element in wanted}
-    remove_apart(_outermost(wanted, tags) if len(wanted) > 1 else wanted)
+    remove_apart(outermost(list(elements)))
 
 
-def _outermost(elements: list[Any], tags: set[str]) -> Iterator[Any]:
+def outermost(elements: list[Any]) -> Iterator[Any]:
+    """The elements, given in document order, that are inside none of the others."""
+    tags = {element.tag for element in elements}
     gone: set[Any] = set()
     for element in elements:
         if element not in gone:
-            if len(element):
+            if len(element) and len(elements) > 1:
                 gone.update(element.iter(*tags))
             yield element
 
