@@ -1,8 +1,7 @@
 """Finds parts of a page by their tags, names, headings and first words: furniture, comments, buttons.
 
-A part is a bit: questions about cookies everywhere; signatures in forums; beside goods the related ones, filters,
-labels of buttons, what the shop says of itself. `selection` decides by the page's type what is dropped. Runs in the
-parsing processes.
+A part is a bit: questions about cookies everywhere; signatures in forums; beside goods the related ones, filters and
+labels of buttons. `selection` decides by the page's type what is dropped. Runs in the parsing processes.
 """
 
 import functools
@@ -21,7 +20,7 @@ from gateway.engines.content.blocks import (
     pattern_set,
 )
 
-CONSENT, SIGNATURE, FACETS, ACTIONS, RELATED, SHOP, NAVIGATION = (1 << at for at in range(7))
+CONSENT, SIGNATURE, FACETS, ACTIONS, RELATED, NAVIGATION = (1 << at for at in range(6))
 NEVER = CONSENT | NAVIGATION  # parts that are no content on any page
 _ACTION = re.compile(
     r"(?:add\b.{0,80}\bto (?:cart|bag|basket|compare|wish ?list|favou?rites)|quick (?:shop|view|add|look|buy)|"
@@ -47,16 +46,6 @@ _RELATED_HEADING = re.compile(
     r"most (?:read|popular|viewed)(?: (?:articles|posts|stories|news|products|today|now))?$)",
     re.IGNORECASE,
 )
-_SHOP_HEADING = re.compile(
-    r"^(?:(?:about|meet|contact|visit|ask) (?:the|this|your|our) (?:seller|shop|store|vendor|company|maker)\b|"
-    r"(?:about|contact) us$|why (?:buy|shop|choose|order|trust)\b.{0,30}\b(?:us|with|from|at)\b|"
-    r"what makes (?:us|our)\b|our (?:promise|guarantee|commitment|values|mission|story)\b|"
-    r"(?:(?:choose|pick|select|add|shop|browse|explore) (?:(?:your|our|an?|some|the) )?)?"
-    r"(?:(?:optional|popular|recommended|matching|compatible|must-have) )?(?:add-?ons?|extras|accessories)$|"
-    r"(?:buy|shop|build|get) (?:a|the|this|our|your(?: own)?) bundles?\b|bundles? (?:and|&) save\b|"
-    r"compare (?:with |to )?(?:similar|other|our|all|models)\b|which .{1,30} is right for you)",
-    re.IGNORECASE,
-)
 _NAMED = (
     (
         CONSENT,
@@ -74,7 +63,6 @@ _NAMED = (
 """Parts, and the names of an element around them."""
 _NAME_PATTERNS = pattern_set(pattern for _, pattern in _NAMED)
 _NAMES_REMEMBERED = 4_096  # values of `class` and `id` whose parts a process remembers
-_HEADED = ((RELATED, _RELATED_HEADING), (SHOP, _SHOP_HEADING))
 _ACTION_WORDS = 14  # a button has up to four and the name of the article, which has up to ten
 _SECTION_HEADINGS = frozenset({"h2", "h3", "h4", "h5", "h6"})
 _HEADING_WORDS = 8  # a longer heading is a sentence of the text
@@ -93,13 +81,13 @@ def parts_of(blocks: Sequence[TextBlock], wrappers: Iterable[Any] = ()) -> list[
             parts = [own & ~part for own in parts]  # the boxes that are called so hold the main list
     headings = 0
     for at, block in enumerate(blocks):
-        part = _headed_part(block)
-        if not part or parts[at] & part:
+        is_heading = block.element.tag in _SECTION_HEADINGS and len(block.words) <= _HEADING_WORDS
+        if not is_heading or parts[at] & RELATED or not _RELATED_HEADING.search(block.text):
             continue
         end = _section_end(blocks, at)
         if sum(sizes[at:end]) <= _MAX_SHARE * total:
             for later in range(at, end):
-                parts[later] |= part
+                parts[later] |= RELATED
         headings += 1
         if headings == _MAX_HEADINGS:
             break
@@ -116,12 +104,6 @@ def _worded_part(block: TextBlock) -> int:
     if "\ue000" <= text[:1] <= "\uf8ff":  # the letter of an icon font
         text = text[1:].lstrip()
     return ACTIONS if len(block.words) <= _ACTION_WORDS and _ACTION.match(text) else 0
-
-
-def _headed_part(block: TextBlock) -> int:
-    if len(block.words) > _HEADING_WORDS or block.element.tag not in _SECTION_HEADINGS:
-        return 0
-    return next((part for part, pattern in _HEADED if pattern.search(block.text)), 0)
 
 
 def _section_end(blocks: Sequence[TextBlock], at: int) -> int:

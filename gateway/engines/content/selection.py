@@ -36,7 +36,7 @@ _PARTS_OF_TEXT = frozenset(
 _CELLS = frozenset({"td", "th", "caption"})
 _NAMING = frozenset({"class", "id", "role"})
 _PART_LEVELS = 40  # lists and quotations one inside the other through which the box of a text is searched
-_TITLE_FLOOR = 0.02  # the same for the title of documentation, of which `_doubted_before_title` halves nothing
+_TITLE_FLOOR = 0.02  # the same for the title
 _HEADING_REACH = 12  # blocks after a heading among which content must follow
 _OWN_TEXT_WORDS = 150  # words of running text outside comments from which comments are an addition
 _SURE_FORUM = 0.8  # probability of the type forum from which posts are content although the page has a text of its own
@@ -163,8 +163,6 @@ def _keep_before_text(
 def _set_aside(page: PageEvidence) -> list[bool]:
     """Blocks that are no content on a page of this type, whatever the model says."""
     marks, types = parts.NEVER, page.types
-    if page.is_product or types["product"] >= _LIKELY:
-        marks |= parts.SHOP
     if page.is_product or _is_of_goods(page) or types["article"] >= _LIKELY:
         marks |= parts.RELATED
     if types["listing"] + types["collection"] >= _LIKELY:

@@ -11,7 +11,6 @@ from gateway.engines.content.parts import (
     CONSENT,
     FACETS,
     RELATED,
-    SHOP,
     SIGNATURE,
     parts_of,
 )
@@ -56,11 +55,6 @@ def _kept(body: str, page_type: str, *, is_product: bool = False, likely: float 
         ("<div id='onetrust-consent-sdk'><div><p>target</p></div></div>", CONSENT),
         ("<div class='x cookie-law-info-bar'><p>target</p></div>", CONSENT),
         ("<div class='post'><div class='post-signature'>target</div></div>", SIGNATURE),
-        (f"{_TEXT}<h2>Why buy from us?</h2><p>target</p>", SHOP),
-        (f"{_TEXT}<h2>What makes our advisers great</h2><p>target</p>", SHOP),
-        (f"{_TEXT}<h3>Meet your seller</h3><p>target</p>", SHOP),
-        (f"{_TEXT}<h2>Choose your add-ons</h2><p>target</p>", SHOP),
-        (f"{_TEXT}<h2>Buy a bundle and save!</h2><p>target</p>", SHOP),
         (f"{_TEXT}<div id='tab-related'><p>target</p></div>", RELATED),
         (f"{_TEXT}<div class='block upsell'><p>target</p></div>", RELATED),
         (f"{_TEXT}<ul class='facets__list'><li>target</li></ul>", FACETS),
@@ -77,8 +71,6 @@ def test_a_part_is_known_by_its_name_or_its_heading(markup: str, part: int) -> N
         "<div class='similar'><p>target, and there is more of it</p><p>than elsewhere</p></div>",
         "<div class='sig sig-object'>target</div>",
         "<h2>About the author</h2><p>target</p>",
-        "<h2>Accessories that come with it</h2><p>target</p>",
-        f"<h2>Our story</h2>{_TEXT * 2}<p>target</p>",
         "<div class='filters'><p>target and all that there is on this page</p></div>",
     ],
 )
@@ -89,13 +81,6 @@ def test_what_only_looks_like_a_part_is_none(markup: str) -> None:
 def test_questions_about_cookies_are_kept_on_no_type_of_page() -> None:
     body = f"{_TEXT}<div class='cookie-banner'><p>We value your privacy and our partners.</p></div>"
     assert all("privacy" not in _kept(body, page_type) for page_type in TYPES)
-
-
-def test_what_a_shop_says_of_itself_goes_from_products_and_stays_on_other_pages() -> None:
-    body = f"{_TEXT}<h2>Shipping</h2><p>Four days by mule.</p><h2>Why buy from us</h2><p>Kind staff.</p>"
-    kept = _kept(body, "product", is_product=True)
-    assert "Kind staff" not in kept and "mule" in kept and "brass" in kept
-    assert "Kind staff" in _kept(body, "service")
 
 
 @pytest.mark.parametrize("box", ["<form>{}</form>", "<div class='with-sidebar'>{}</div>"])
