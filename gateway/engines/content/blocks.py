@@ -70,6 +70,7 @@ _HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECAS
 MESSAGES = frozenset({"alert", "status", "note"})  # roles of messages: inside the page's text they are a part of it
 _MARKING = frozenset({"hidden", "aria-hidden", "style", "role"})
 WORD = re.compile(r"\w+")
+_LETTERS = re.compile(r"[^\W\d_]+")
 _RUNNING_WORDS = 15
 _FIRST_TEXTS = 8  # of these, the first that is no message is the beginning of the page's text
 _WRAPPED_SHARE = 0.34  # share of a page's running text from which an element around it is its wrapper
@@ -197,8 +198,18 @@ class _Collector:
             mask = 0
             for name in key.lower().split():  # no pattern spans two names, and names repeat more often than keys
                 mask |= category_bits(name)
+            if mask & _AGAINST and element.get("id") and _is_heading_name(element):
+                mask = 0
             self._masks[key] = mask
         return mask & ~_AGAINST if element in self._unnamed else mask
+
+
+def _is_heading_name(element: Any) -> bool:
+    """Whether the id of a section is made of its heading: `copyright-notices` above "6.5 Copyright Notices"."""
+    heading = next(element.iter("h1", "h2", "h3", "h4", "h5", "h6"), None)
+    words = [] if heading is None else _LETTERS.findall(raw_text(heading).lower())
+    named = set(_LETTERS.findall(element.get("id").lower()))
+    return 0 < len(words) <= 2 * sum(word in named for word in words)
 
 
 _NO_RUNS = frozenset(

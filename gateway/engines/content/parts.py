@@ -1,8 +1,7 @@
-"""Finds parts of a page by their tags, names, headings and first words: furniture, comments, filters, buttons.
+"""Finds parts of a page by their tags, names, headings and first words: furniture, comments, buttons.
 
-A part is a bit: questions about cookies everywhere; signatures in forums; lists of references; beside goods the terms
-of delivery, frequent questions, related goods, filters, labels of buttons, what the shop says of itself. `selection`
-decides by the page's type what is dropped. Runs in the parsing processes.
+A part is a bit: questions about cookies everywhere; signatures in forums; beside goods the related ones, filters and
+labels of buttons. `selection` decides by the page's type what is dropped. Runs in the parsing processes.
 """
 
 import functools
@@ -21,9 +20,7 @@ from gateway.engines.content.blocks import (
     pattern_set,
 )
 
-CONSENT, SIGNATURE, DELIVERY, REFERENCES, FACETS, QUESTIONS, ACTIONS, RELATED, SHOP, NAVIGATION = (
-    1 << at for at in range(10)
-)
+CONSENT, SIGNATURE, FACETS, ACTIONS, RELATED, NAVIGATION = (1 << at for at in range(6))
 NEVER = CONSENT | NAVIGATION  # parts that are no content on any page
 _ACTION = re.compile(
     r"(?:add\b.{0,80}\bto (?:cart|bag|basket|compare|wish ?list|favou?rites)|quick (?:shop|view|add|look|buy)|"
@@ -49,16 +46,6 @@ _RELATED_HEADING = re.compile(
     r"most (?:read|popular|viewed)(?: (?:articles|posts|stories|news|products|today|now))?$)",
     re.IGNORECASE,
 )
-_SHOP_HEADING = re.compile(
-    r"^(?:(?:about|meet|contact|visit|ask) (?:the|this|your|our) (?:seller|shop|store|vendor|company|maker)\b|"
-    r"(?:about|contact) us$|why (?:buy|shop|choose|order|trust)\b.{0,30}\b(?:us|with|from|at)\b|"
-    r"what makes (?:us|our)\b|our (?:promise|guarantee|commitment|values|mission|story)\b|"
-    r"(?:(?:choose|pick|select|add|shop|browse|explore) (?:(?:your|our|an?|some|the) )?)?"
-    r"(?:(?:optional|popular|recommended|matching|compatible|must-have) )?(?:add-?ons?|extras|accessories)$|"
-    r"(?:buy|shop|build|get) (?:a|the|this|our|your(?: own)?) bundles?\b|bundles? (?:and|&) save\b|"
-    r"compare (?:with |to )?(?:similar|other|our|all|models)\b|which .{1,30} is right for you)",
-    re.IGNORECASE,
-)
 _NAMED = (
     (
         CONSENT,
@@ -66,7 +53,6 @@ _NAMED = (
         r"prompt|manager|container|law|bot|wrapper|layer)",
     ),
     (SIGNATURE, r"(?:^|[\s_-])(?:post|user)?signature|(?:^|[\s_-])sig[_-]?text"),
-    (REFERENCES, r"(?:^|[\s_-])(?:references|citations|footnotes|reflist)(?:$|[\s_-])"),
     (FACETS, r"(?:^|[\s_-])(?:facets?|filters?|refine(?:ments?)?|sort(?:ing|er|by)?|layered)(?:$|[\s_-])"),
     (
         RELATED,
@@ -77,24 +63,11 @@ _NAMED = (
 """Parts, and the names of an element around them."""
 _NAME_PATTERNS = pattern_set(pattern for _, pattern in _NAMED)
 _NAMES_REMEMBERED = 4_096  # values of `class` and `id` whose parts a process remembers
-_HEADED = (
-    (REFERENCES, re.compile(r"^(?:references|citations|bibliography|footnotes)$", re.IGNORECASE)),
-    (
-        QUESTIONS,
-        re.compile(r"\bfaqs?\b|^(?:frequently asked|common) questions|\bpeople (?:are|also) ask", re.IGNORECASE),
-    ),
-    (RELATED, _RELATED_HEADING),
-    (SHOP, _SHOP_HEADING),
-    (DELIVERY, re.compile(r"^(?:free |fast )?(?:shipping|delivery|returns?|payment|refunds?)\b", re.IGNORECASE)),
-)
 _ACTION_WORDS = 14  # a button has up to four and the name of the article, which has up to ten
 _SECTION_HEADINGS = frozenset({"h2", "h3", "h4", "h5", "h6"})
 _HEADING_WORDS = 8  # a longer heading is a sentence of the text
-_MAX_SHARES = {QUESTIONS: 0.3, RELATED: 0.5, SHOP: 0.5}
-"""Share of a page's words up to which the section below a heading is such a part: a page that is mainly questions keeps
-them."""
+_MAX_SHARE = 0.5  # of a page's words up to which the section below a heading, or boxes of a name, are such a part
 _MAX_HEADINGS = 12  # of parts that are followed
-_MAX_FACETS_SHARE = 0.5  # of a page's words that its filters may hold
 
 
 def parts_of(blocks: Sequence[TextBlock], wrappers: Iterable[Any] = ()) -> list[int]:
@@ -103,59 +76,22 @@ def parts_of(blocks: Sequence[TextBlock], wrappers: Iterable[Any] = ()) -> list[
     parts = [_named_parts(block.element, known) | _worded_part(block) for block in blocks]
     sizes = [len(block.words) for block in blocks]
     total = sum(sizes)
-    _clear_lists(blocks, parts, wrappers)
-    _clear_related(sizes, parts)
+    for part in (FACETS, RELATED):
+        if sum(size for size, own in zip(sizes, parts, strict=True) if own & part) > _MAX_SHARE * total:
+            parts = [own & ~part for own in parts]  # the boxes that are called so hold the main list
     headings = 0
     for at, block in enumerate(blocks):
-        part = _headed_part(block)
-        if not part or parts[at] & part:
+        is_heading = block.element.tag in _SECTION_HEADINGS and len(block.words) <= _HEADING_WORDS
+        if not is_heading or parts[at] & RELATED or not _RELATED_HEADING.search(block.text):
             continue
         end = _section_end(blocks, at)
-        if sum(sizes[at:end]) <= _MAX_SHARES.get(part, 1) * total:
+        if sum(sizes[at:end]) <= _MAX_SHARE * total:
             for later in range(at, end):
-                parts[later] |= part
+                parts[later] |= RELATED
         headings += 1
         if headings == _MAX_HEADINGS:
             break
     return parts
-
-
-def _clear_related(sizes: Sequence[int], parts: list[int]) -> None:
-    """Removes RELATED from all blocks if boxes with such names hold much of the page: then they hold its main list."""
-    if sum(size for size, part in zip(sizes, parts, strict=True) if part & RELATED) > _MAX_SHARES[RELATED] * sum(sizes):
-        parts[:] = [part & ~RELATED for part in parts]
-
-
-def _clear_lists(blocks: Sequence[TextBlock], parts: list[int], wrappers: Iterable[Any]) -> None:
-    """Takes FACETS from the blocks of a box with running text, and from all if they are much of the page: the box that
-    is called a filter then holds the list itself."""
-    boxes: dict[Any, list[int]] = {}
-    known: dict[Any, Any] = dict.fromkeys(wrappers)
-    for at, part in enumerate(parts):
-        if part & FACETS:
-            boxes.setdefault(_outermost_facets(blocks[at].element, known), []).append(at)
-    total = sum(len(block.words) for block in blocks)
-    facets = sum(len(blocks[at].words) for members in boxes.values() for at in members)
-    for members in boxes.values():
-        if facets > _MAX_FACETS_SHARE * total or any(is_running_text(blocks[at]) for at in members):
-            for at in members:
-                parts[at] &= ~FACETS
-
-
-def _outermost_facets(element: Any, known: dict[Any, Any]) -> Any:
-    """The outermost box around the element that is named a filter, or None; `known` caches it for every element."""
-    path: list[Any] = []
-    box = element
-    while box is not None and box.tag not in ("body", "html", "main") and box not in known:
-        path.append(box)
-        box = box.getparent()
-    named = known.get(box)
-    for box in reversed(path):
-        names = (box.get("class") or "", box.get("id") or "")
-        if named is None and any(_parts_named(name) & FACETS for name in names):
-            named = box
-        known[box] = named
-    return named
 
 
 def _worded_part(block: TextBlock) -> int:
@@ -168,12 +104,6 @@ def _worded_part(block: TextBlock) -> int:
     if "\ue000" <= text[:1] <= "\uf8ff":  # the letter of an icon font
         text = text[1:].lstrip()
     return ACTIONS if len(block.words) <= _ACTION_WORDS and _ACTION.match(text) else 0
-
-
-def _headed_part(block: TextBlock) -> int:
-    if len(block.words) > _HEADING_WORDS or block.element.tag not in _SECTION_HEADINGS:
-        return 0
-    return next((part for part, pattern in _HEADED if pattern.search(block.text)), 0)
 
 
 def _section_end(blocks: Sequence[TextBlock], at: int) -> int:
@@ -306,7 +236,7 @@ def is_manual_navigation(block: TextBlock) -> bool:
         return _ARROWED.match(block.text) is not None or all(word in _NAMES for word in words)
     named = sum(word in _NAMES for word in words)
     if named == len(words) == block.link_words:
-        return True
+        return named > 1 or is_manual_link(block.text)  # "HOME:" is an entry of an index
     loose = len(words) - block.link_words
     return words[0] in _NAMES and 1 < named >= loose and len(list(itertools.islice(block.element.iter("a"), 2))) > 1
 

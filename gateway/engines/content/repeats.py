@@ -191,8 +191,9 @@ def _copied_shares(blocks: Sequence[TextBlock], keep: Sequence[bool], copied: Se
     return shares
 
 
-def groups_of(blocks: Sequence[TextBlock]) -> dict[Any, list[int]]:
-    """Numbers of the first texts of cells and items, by their table or by their outermost list."""
+def groups_of(blocks: Sequence[TextBlock], tables: Sequence[Any]) -> dict[Any, list[int]]:
+    """Numbers of the first texts of cells and items, by their table or by their outermost list. `tables`: the table of
+    data around each block, of which all texts are one group."""
     groups: dict[Any, list[int]] = {}
     outermost: dict[Any, Any] = {}
     seen: set[Any] = set()
@@ -200,7 +201,9 @@ def groups_of(blocks: Sequence[TextBlock]) -> dict[Any, list[int]]:
         if block.element in seen:
             continue
         seen.add(block.element)
-        if block.element.tag in ("td", "th"):
+        if tables[at] is not None:
+            box = tables[at]
+        elif block.element.tag in ("td", "th"):
             box = next(block.element.iterancestors("table"), None)
         elif block.element.tag == "li":
             box = _outermost_list(block.element.getparent(), outermost)

@@ -1,10 +1,10 @@
 """Decides which blocks of a page are its content, from the block model's probabilities and the page's type.
 
 Cells of a table and items of a list are kept or dropped together; a table of data below a kept sentence is kept; blocks
-at the same place of repeated boxes are judged alike; code near content is kept; comments below a text are dropped,
-unless the page is a forum; documentation loses only what is marked as furniture or is very unlikely to be content; on
-other pages a second rendering of a text is dropped (`repeats`). A page with too few words for the model is read whole.
-Runs in the parsing processes.
+at the same place of repeated boxes are judged alike; comments below a text are dropped, unless the page is a forum;
+documentation loses only what is marked as furniture or is very unlikely to be content; on other pages a second
+rendering of a text is dropped (`repeats`). A page with too few words for the model is read whole. Runs in the parsing
+processes.
 """
 
 import itertools
@@ -17,13 +17,13 @@ from typing import Any
 from gateway.engines.content import models, parts, repeats
 from gateway.engines.content.blocks import CATEGORY_BITS, MESSAGES, TAG_BITS, TextBlock
 from gateway.engines.content.parts import FURNITURE_TAGS, furniture_of
+from gateway.engines.markdown.tables import is_data, rows_of
 from gateway.engines.words.text import unparted_words
 
-_CODE_FLOOR = 0.1
 _HEADING_FLOOR = 0.1
 _STRUCTURE_FLOOR = 0.04
-"""Least probability of a block that its neighbourhood speaks for: code beside content, a heading over content, a block
-inside documentation."""
+"""Least probability of a block that its neighbourhood speaks for: a heading over content, a block inside
+documentation."""
 _FIELD_FLOOR = 0.15  # the same for a field of a record that is kept
 _INSIDE_FLOOR, _BEFORE_FLOOR = 0.01, 0.1
 """The same for a block among the paragraphs of a text, and between the title and the text."""
@@ -31,12 +31,12 @@ _TEXT_PARAGRAPHS = 2  # kept paragraphs in a box from which it holds a text
 _LEAD_BLOCKS = 6  # most blocks between the title and the text
 _PARTS_OF_TEXT = frozenset(
     {"p", "ul", "ol", "li", "dl", "dt", "dd", "blockquote", "pre", "h2", "h3", "h4", "h5", "h6", "figure", "figcaption",
-     "details", "summary", "table", "tbody", "tr"}
+     "details", "summary", "fieldset", "legend", "table", "tbody", "tr"}
 )  # fmt: skip
 _CELLS = frozenset({"td", "th", "caption"})
+_NAMING = frozenset({"class", "id", "role"})
 _PART_LEVELS = 40  # lists and quotations one inside the other through which the box of a text is searched
-_TITLE_FLOOR = 0.02  # the same for the title of documentation, of which `_doubted_before_title` halves nothing
-_CODE_REACH = 3  # blocks before and after code among which one must be content
+_TITLE_FLOOR = 0.02  # the same for the title
 _HEADING_REACH = 12  # blocks after a heading among which content must follow
 _OWN_TEXT_WORDS = 150  # words of running text outside comments from which comments are an addition
 _SURE_FORUM = 0.8  # probability of the type forum from which posts are content although the page has a text of its own
@@ -75,7 +75,7 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
     probabilities = [0.0 if label else each for label, each in zip(labels, probabilities, strict=True)]
     if page.types["documentation"] < _LIKELY:
         probabilities = repeats.judged_alike(page.blocks, probabilities)
-    furniture = furniture_of(page.blocks)
+    furniture, tables = furniture_of(page.blocks), data_tables(page.blocks)
     if max(page.parts, default=0) >= (way := parts.NAVIGATION):  # the highest bit
         furniture = [mark or part >= way for mark, part in zip(furniture, page.parts, strict=True)]
     first, always = _set_aside(page), [bool(part & parts.NEVER) for part in page.parts]
@@ -85,10 +85,10 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
         attempts.append((first, 0.0))  # a list of which no block is likely, but some are likelier than others
     for aside, lowest in attempts:
         likely = [0.0 if is_aside else probability for probability, is_aside in zip(probabilities, aside, strict=True)]
-        keep = _likely_content(page, likely, furniture, lowest)
+        keep = _likely_content(page, likely, furniture, lowest, tables)
         others = [any(marks) for marks in zip(furniture, aside, labels, strict=True)]
-        keep_tables(page.blocks, keep, others)
-        _keep_inside_text(page.blocks, keep, probabilities, others)
+        keep_tables(page.blocks, keep, others, tables)
+        _keep_inside_text(page.blocks, keep, probabilities, others, tables)
         _keep_before_text(page.blocks, keep, probabilities, others)
         least = 0 if lowest else _LIKELIEST_SHARE * own
         if is_enough(page.blocks, keep, furniture) and least <= sum(itertools.compress(sizes, keep)):
@@ -98,7 +98,11 @@ def select_blocks(page: PageEvidence, probabilities: list[float]) -> list[bool]:
 
 
 def _keep_inside_text(
-    blocks: Sequence[TextBlock], keep: list[bool], probabilities: Sequence[float], others: Sequence[bool]
+    blocks: Sequence[TextBlock],
+    keep: list[bool],
+    probabilities: Sequence[float],
+    others: Sequence[bool],
+    tables: Sequence[Any],
 ) -> None:
     """Keeps short blocks that stand as paragraphs, lists, tables or headings among or behind those of a kept text, in
     the same box: a line of links, thanks at the end, "See also" with its list."""
@@ -109,6 +113,8 @@ def _keep_inside_text(
             element = element.getparent()
         if element.tag in _CELLS:
             element = next(element.iterancestors("table"), element)
+        elif tables[at] is not None:
+            element = tables[at]
         part = element
         for _ in range(_PART_LEVELS):
             if not _is_part(element):
@@ -129,7 +135,9 @@ def _keep_inside_text(
 
 def _is_part(element: Any) -> bool:
     """Whether an element is a part of the text around it; so is a cell that holds one table and nothing else, with the
-    table around it."""
+    table around it, and a box that nothing names."""
+    if element.tag == "div" and _NAMING.isdisjoint(element.keys()):
+        return True
     if element.tag in _CELLS:
         return len(element) == 1 and element[0].tag == "table" and not (element.text or element[0].tail or "").strip()
     return element.tag in _PARTS_OF_TEXT or (element.get("role") or "").lower() in MESSAGES
@@ -155,15 +163,7 @@ def _keep_before_text(
 def _set_aside(page: PageEvidence) -> list[bool]:
     """Blocks that are no content on a page of this type, whatever the model says."""
     marks, types = parts.NEVER, page.types
-    if types["documentation"] < _LIKELY:
-        marks |= parts.REFERENCES
-    if page.is_product or types["product"] >= _LIKELY:
-        marks |= parts.SHOP
-    if page.is_product:
-        marks |= parts.DELIVERY
-    if page.is_product or _is_of_goods(page):
-        marks |= parts.QUESTIONS | parts.RELATED
-    if types["article"] >= _LIKELY:
+    if page.is_product or _is_of_goods(page) or types["article"] >= _LIKELY:
         marks |= parts.RELATED
     if types["listing"] + types["collection"] >= _LIKELY:
         marks |= parts.FACETS
@@ -179,7 +179,7 @@ def _is_of_goods(page: PageEvidence) -> bool:
 
 
 def _likely_content(
-    page: PageEvidence, probabilities: list[float], furniture: Sequence[bool], lowest: float
+    page: PageEvidence, probabilities: list[float], furniture: Sequence[bool], lowest: float, tables: Sequence[Any]
 ) -> list[bool]:
     """`lowest`: least probability of a block that is kept for itself."""
     blocks = page.blocks
@@ -187,7 +187,7 @@ def _likely_content(
     if page.types["service"] < _LIKELY:
         probabilities = _doubted_before_title(blocks, sizes, probabilities)
     shared = list(probabilities)
-    for members in repeats.groups_of(blocks).values():
+    for members in repeats.groups_of(blocks, tables).values():
         weight = sum(sizes[at] for at in members)
         mean = sum(probabilities[at] * sizes[at] for at in members) / weight
         for at in members:
@@ -195,13 +195,9 @@ def _likely_content(
     keep = models.keep_likely(shared, sizes, lowest)
     if page.types["documentation"] >= _LIKELY:
         _keep_structure(blocks, keep, probabilities, furniture)
-        _keep_title(blocks, keep, probabilities, furniture)
     for at, block in enumerate(blocks):
         tag = block.element.tag
-        if not keep[at] and tag == "pre":
-            nearby = keep[max(0, at - _CODE_REACH) : at + _CODE_REACH + 1]
-            keep[at] = probabilities[at] >= _CODE_FLOOR and any(nearby)
-        elif not keep[at] and _HEADING.match(tag):
+        if not keep[at] and _HEADING.match(tag):
             keep[at] = probabilities[at] >= _HEADING_FLOOR and _leads_content(blocks, keep, at)
     if page.types["documentation"] < _LIKELY and page.types["service"] < _LIKELY:
         repeats.drop_copies(blocks, keep)
@@ -234,7 +230,8 @@ def _keep_structure(
     blocks: Sequence[TextBlock], keep: list[bool], probabilities: list[float], furniture: Sequence[bool]
 ) -> None:
     """Keeps everything between the first and the last kept block that is neither marked as furniture nor unlikely, and
-    what stands before and behind them up to the first block that is one of both, or to the title."""
+    what stands before and behind them up to the first block that is one of both, or to the title; a line of links to
+    the pages around ends no text that goes on with a heading."""
     places = [at for at, is_kept in enumerate(keep) if is_kept]
     if not places:
         return
@@ -242,20 +239,15 @@ def _keep_structure(
     first, end = places[0], places[-1] + 1
     while first and fits[first - 1] and blocks[first].element.tag != "h1":
         first -= 1
-    while end < len(keep) and fits[end]:
+    while end < len(keep) and (fits[end] or _parts_sections(blocks, end)):
         end += 1
     for at in range(first, end):
         keep[at] = keep[at] or fits[at]
 
 
-def _keep_title(
-    blocks: Sequence[TextBlock], keep: list[bool], probabilities: Sequence[float], furniture: Sequence[bool]
-) -> None:
-    """Keeps the last title before the first kept block, which a table of contents may part from its text."""
-    for at in range(keep.index(True) - 1 if True in keep else -1, -1, -1):
-        if blocks[at].element.tag == "h1":
-            keep[at] = not furniture[at] and probabilities[at] >= _TITLE_FLOOR
-            return
+def _parts_sections(blocks: Sequence[TextBlock], at: int) -> bool:
+    is_followed = at + 1 < len(blocks) and bool(_HEADING.match(blocks[at + 1].element.tag))
+    return is_followed and blocks[at].link_words > 0 and parts.is_manual_navigation(blocks[at])
 
 
 def _leads_content(blocks: Sequence[TextBlock], keep: list[bool], at: int) -> bool:
@@ -332,30 +324,24 @@ def _size(block: TextBlock) -> int:
     return len(block.words) + unparted_words(block.text)
 
 
-_LEAST_ROWS, _LEAST_CELLS = 3, 6  # rows and cells with text of such a table
-_LEAST_HEADINGS = 2  # cells at the beginning of a table without `th` that must be marked as headings
 _SENTENCE_REACH = 40  # blocks before the table that are searched for a kept sentence in the same box
 _WRAPPERS = 4  # boxes around a table alone that are looked through
 _HEADINGS = frozenset({"h2", "h3", "h4", "h5", "h6"})
 
 
-def keep_tables(blocks: Sequence[TextBlock], keep: list[bool], others: Sequence[bool]) -> None:
-    """Keeps every cell of a table with headings of which some were dropped, and the heading directly above it; further
-    tables in the same box follow the first. `others`: the blocks that are known to be no content; a table with one of
-    them, or one that is named a menu, stays dropped."""
-    cells = [at for at, block in enumerate(blocks) if block.tags & TAG_BITS["table"]]
-    if not any(not keep[at] and _is_heading(blocks[at].element) for at in cells):
-        return
-    tables: dict[Any, list[int]] = {}
-    known: dict[Any, Any] = {}
-    for at in cells:
-        if (table := _table_around(blocks[at].element, known)) is not None:
-            tables.setdefault(table, []).append(at)
+def keep_tables(blocks: Sequence[TextBlock], keep: list[bool], others: Sequence[bool], tables: Sequence[Any]) -> None:
+    """Keeps the whole of a table of data of which most is kept, or that follows a kept sentence in the same box, and
+    the heading directly above it; further tables in the box follow the first. `others`: the blocks that are known to be
+    no content; a table with one of them, or one that is named a menu, stays as it is. `tables`: see `data_tables`."""
+    cells: dict[Any, list[int]] = {}
+    for at, table in enumerate(tables):
+        if table is not None:
+            cells.setdefault(table, []).append(at)
     after: tuple[Any, int] = (None, 0)
-    for table, members in tables.items():
-        is_menu = any(others[at] or blocks[at].far & CATEGORY_BITS["nav"] for at in members)
+    for table, members in cells.items():
         kept = sum(keep[at] for at in members)
-        if kept == len(members) or is_menu or not _is_data(members, blocks, table):
+        is_menu = any(others[at] or blocks[at].far & CATEGORY_BITS["nav"] for at in members)
+        if kept == len(members) or is_menu:
             continue
         box, first = _box_around(table), members[0]
         follows_table = box is not None and box is after[0] and first - after[1] <= _SENTENCE_REACH
@@ -365,6 +351,19 @@ def keep_tables(blocks: Sequence[TextBlock], keep: list[bool], others: Sequence[
             if first and blocks[first - 1].element.tag in _HEADINGS and not others[first - 1]:
                 keep[first - 1] = True
             after = box, members[-1]
+
+
+def data_tables(blocks: Sequence[TextBlock]) -> list[Any]:
+    """For each block the innermost table around it, if that is one of data; else None."""
+    known: dict[Any, Any] = {}
+    data: dict[Any, Any] = {None: None}
+    found = []
+    for block in blocks:
+        table = _table_around(block.element, known) if block.tags & TAG_BITS["table"] else None
+        if table not in data:
+            data[table] = table if is_data(table, rows_of(table)) else None
+        found.append(data[table])
+    return found
 
 
 def _table_around(element: Any, known: dict[Any, Any]) -> Any:
@@ -382,26 +381,6 @@ def _table_around(element: Any, known: dict[Any, Any]) -> Any:
     return table
 
 
-def _is_data(members: Sequence[int], blocks: Sequence[TextBlock], table: Any) -> bool:
-    rows = sum(1 for _ in itertools.islice(table.iter("tr"), _LEAST_ROWS))
-    has_headings = any(blocks[at].element.tag == "th" for at in members)
-    if not has_headings and 2 * sum(blocks[at].link_words for at in members) < sum(
-        len(blocks[at].words) for at in members
-    ):
-        has_headings = all(_is_heading(blocks[at].element) for at in members[:_LEAST_HEADINGS])
-    return has_headings and rows == _LEAST_ROWS and len(members) >= _LEAST_CELLS
-
-
-def _is_heading(element: Any) -> bool:
-    """Whether a cell, or what is in it, is a heading by its tag or class or is all in bold."""
-    if element.tag == "th":
-        return True
-    if "head" in (element.get("class") or ""):
-        return True
-    bold = element[0] if len(element) == 1 and not (element.text or "").strip() else None
-    return bold is not None and bold.tag in ("b", "strong") and not (bold.tail or "").strip()
-
-
 def _box_around(table: Any) -> Any:
     """The innermost box around the table, or None, that holds something else."""
     box = table.getparent()
@@ -413,10 +392,10 @@ def _box_around(table: Any) -> Any:
 
 
 def _follows_sentence(box: Any, first: int, blocks: Sequence[TextBlock], keep: Sequence[bool]) -> bool:
-    """True when a sentence is kept before the table in the box around it. `first`: the table's first block."""
+    """True when a sentence or the title is kept before the table in the box around it. `first`: its first block."""
     return any(
         keep[at]
-        and len(blocks[at].words) >= SENTENCE_WORDS
+        and (len(blocks[at].words) >= SENTENCE_WORDS or blocks[at].element.tag == "h1")
         and any(around is box for around in blocks[at].element.iterancestors())
         for at in range(max(0, first - _SENTENCE_REACH), first)
     )

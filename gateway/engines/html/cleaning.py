@@ -14,7 +14,7 @@ from typing import Any
 
 from gateway.engines.html.head import PICTURES, picture_source
 from gateway.engines.html.hidden import drop_hidden
-from gateway.engines.html.tree import parse, remove_all, text_of, text_size, values_of
+from gateway.engines.html.tree import outermost, parse, raw_text, remove_all, text_of, text_size, values_of
 
 _PARAGRAPHS = frozenset(
     {"p", "div", "section", "article", "li", "dt", "dd", "td", "th", "blockquote", "center", "pre", "figcaption",
@@ -23,8 +23,8 @@ _PARAGRAPHS = frozenset(
 _NOTICE = re.compile(r"java\s?script|\bscripting\b|\benable (?:js|scripts)\b|\byour browser\b", re.IGNORECASE)
 _BESIDE_CHARS = 100  # text beside a `noscript` up to which it is all there is
 _DROPPED = (
-    "script", "style", "noscript", "template", "svg", "iframe", "object", "embed", "canvas", "audio", "video", "map",
-    "select", "textarea", "input", "datalist", "link", "meta", "head", "title", "noembed",
+    "script", "style", "noscript", "template", "svg", "iframe", "embed", "audio", "video", "select", "textarea",
+    "input", "datalist", "link", "meta", "head", "title", "noembed", "rp",
 )  # fmt: skip
 _MARK_CLASSES = re.compile(r"headerlink|anchorjs|viewcode-link|mw-editsection|srclink|link-target")
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6", "dt")
@@ -40,14 +40,14 @@ _SENTENCE_WORDS = 5
 _TASK_BOXES = 3  # elements around a check box among which the item of its task is
 _FALLBACK_CHARS, _FALLBACK_SHARE = 400, 0.5
 """A `noscript` with more characters than both (in all, and of the page's) is the page's content for browsers without
-scripts. What an `object` shows in its own place is content from the share alone: browsers of today show it where a
-plug-in would have to run."""
+scripts."""
+_NO_VALUES = frozenset({"hidden", "checkbox", "radio", "password", "button", "submit", "reset", "image", "file"})
+"""Types of fields without a value to read."""
 
 
 def drop_code(root: Any) -> bool:
-    """Removes elements without text for readers. Text for browsers without scripts, or without the program that an
-    `object` needs, stays if it is most of the page. True for a page that has nothing but short texts of the first kind:
-    a browser may show more."""
+    """Removes elements without text for readers. Text for browsers without scripts stays if it is most of the page.
+    True for a page that has nothing but short texts of this kind: a browser may show more."""
     body = root.find("body")
     if body is not None:
         remove_all(list(body.iter("noframes")))  # of a frameset inline_frames has made a box
@@ -57,9 +57,10 @@ def drop_code(root: Any) -> bool:
                 frame.tag = "div"
         _open_buttons(body)
         _show_lazy_pictures(body)
-    fallback = [] if body is None else list(body.iter("noscript", "object"))
-    dropped = [element for element in root.iter(*_DROPPED) if element.tag not in ("noscript", "object")]
-    remove_all(element for element in dropped if element.tag != "input" or not _mark_task(element))
+        _show_stand_ins(body)
+        _show_values(body)
+    fallback = [] if body is None else list(outermost(list(body.iter("noscript"))))
+    remove_all(element for element in list(root.iter(*_DROPPED)) if element.tag != "noscript")
     content, is_alone = _content_in_place(body, fallback) if fallback else (set(), False)
     for element in content:
         element.tag = "div"
@@ -121,36 +122,73 @@ def _show_lazy_pictures(body: Any) -> None:
             note.addprevious(inner)
 
 
-def _mark_task(box: Any) -> bool:
-    """Makes a check box in a list that nobody can use the mark of a task, as GitHub writes it; else returns False."""
-    if box.get("disabled") is None or (box.get("type") or "").lower() != "checkbox":
-        return False
+def _show_stand_ins(body: Any) -> None:
+    """Makes text of what stands in for an object, a drawing by scripts, and the parts of a picture that lead on."""
+    stand_ins = list(body.iter("object", "canvas"))
+    _drop_notices(list(outermost(stand_ins)))
+    for element in (*stand_ins, *list(body.iter("map"))):
+        element.tag = "span"
+    for area in body.iter("area"):
+        if area.get("href") and area.get("alt"):
+            area.tag, area.text, area.tail = "a", area.get("alt"), f" {area.tail or ''}"
+
+
+def _show_values(body: Any) -> None:
+    """Makes text of what fields show that nobody can change, of what is chosen beside a label, and of gauges.
+
+    `<input readonly value="4 m">` becomes `<output>4 m</output>`, `<meter value=3 max=4>` `<output>75 %</output>`."""
+    labelled = {label.get("for") for label in body.iter("label")} - {None}
+    for field in list(body.iter("input", "textarea", "select", "progress", "meter")):
+        kind = (field.get("type") or "").lower()
+        is_fixed = field.get("readonly") is not None or field.get("disabled") is not None
+        value = ""
+        if field.tag == "select":
+            if is_fixed or field.get("id") in labelled or next(field.iterancestors("label"), None) is not None:
+                chosen = (text_of(each) for each in field.iter("option") if each.get("selected") is not None)
+                value = ", ".join(chosen)
+        elif field.tag in ("progress", "meter"):
+            value = raw_text(field) if text_size(field) else _share(field)
+        elif kind == "checkbox":
+            value = _task(field)
+        elif is_fixed and kind not in _NO_VALUES:
+            value = (field.get("value") if field.tag == "input" else field.text) or ""
+        if value.strip() and "://" not in value:  # addresses and markup are there to be copied
+            field.clear(keep_tail=True)
+            field.tag, field.text = "output", value
+
+
+def _share(gauge: Any) -> str:
+    """How full a gauge is; empty where that is not known."""
+    try:
+        value, least, most = (
+            float(gauge.get(name, default)) for name, default in (("value", ""), ("min", 0), ("max", 1))
+        )
+    except ValueError:
+        return ""
+    return f"{(value - least) / (most - least):.0%}".replace("%", " %") if least <= value <= most > least else ""
+
+
+def _task(box: Any) -> str:
+    """The mark of a task, as GitHub writes it, for a check box in a list that nobody can use; else empty."""
+    if box.get("disabled") is None:
+        return ""
     if not any(each.tag == "li" for each in itertools.islice(box.iterancestors(), _TASK_BOXES)):
-        return False
-    box.tag, box.text = "span", "[ ] " if box.get("checked") is None else "[x] "
-    return True
+        return ""
+    return "[ ]" if box.get("checked") is None else "[x]"
 
 
 def _content_in_place(body: Any, fallback: list[Any]) -> tuple[set[Any], bool]:
-    """The outermost of the elements that hold most of the page's text; or, where the page has next to nothing beside
-    short texts for browsers without scripts, these, and True."""
-    inside = set[Any]()
-    outermost = []
-    for each in fallback:
-        if each not in inside:
-            inside.update(each.iter("noscript", "object"))
-            outermost.append(each)
-    sizes = {each: text_size(each) for each in outermost}
-    notes = [each for each in outermost if each.tag == "noscript" and sizes[each]]
-    beside = text_size(body) - sum(sizes.values())
-    total = beside + sum(sizes[each] for each in notes)
-    least = {"object": _FALLBACK_SHARE * total, "noscript": max(_FALLBACK_CHARS, _FALLBACK_SHARE * total)}
-    content = {each for each in outermost if sizes[each] > least[each.tag]}
+    """Those of the texts for browsers without scripts that hold most of the page's text; or, where the page has next to
+    nothing beside short ones, these, and True."""
+    sizes = {each: text_size(each) for each in fallback}
+    total = text_size(body)
+    beside = total - sum(sizes.values())
+    content = {each for each in fallback if sizes[each] > max(_FALLBACK_CHARS, _FALLBACK_SHARE * total)}
     if content or beside > _BESIDE_CHARS:
         return content, False
-    _drop_notices(notes)
-    sizes = {each: text_size(each) for each in notes}
-    return ({each for each in notes if sizes[each]}, True) if sum(sizes.values()) > beside else (set(), False)
+    _drop_notices(fallback)
+    sizes = {each: text_size(each) for each in fallback}
+    return ({each for each in fallback if sizes[each]}, True) if sum(sizes.values()) > beside else (set(), False)
 
 
 def _drop_notices(notes: list[Any]) -> None:

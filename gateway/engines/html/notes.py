@@ -16,12 +16,13 @@ NOTE_MARK = re.compile(r"[\[(]?(\d{1,3}|[a-z]{1,2}|[*\u2020\u2021\u00a7]{1,3})[\
 _NUMBER = re.compile(r"[\[(]?(\d{1,3})[\])]?")
 _LEADING_NUMBER = re.compile(r"[\[(]?(\d{1,3})(?:[\])]|[.:]?\s|[.:]?\Z)[.:]?\s*+")
 _WORD_SIGN = re.compile(r"\w")
-_NO_NOTES = frozenset(
-    {"body", "main", "article", "section", "table", "tr", "ol", "ul", "h1", "h2", "h3", "h4", "h5", "h6"}
-)
+_HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+_NO_NOTES = _HEADINGS | {"body", "main", "article", "section", "table", "tr", "ol", "ul"}
 _OF_NOTES = frozenset({"p", "ul", "ol", "blockquote", "pre"})  # what may stand between one note and the next
 _NOTE_CHARS, _NOTE_LINKS = 3_000, 50  # longest note, and links in it that are looked at
-_NOTE_ROLES = frozenset({"doc-footnote", "doc-endnote", "note", "tooltip"})
+_NOTE_ROLES = frozenset({"doc-footnote", "doc-endnote", "note", "tooltip", "footnote", "endnote", "rearnote"})
+_MARK_ROLES = frozenset({"doc-noteref", "noteref"})
+"""Roles of ARIA, and types of EPUB."""
 _KEEPING = frozenset({"td", "th", "li", "dd", "dt", "caption", "summary", "figcaption"})
 """Boxes that cannot have another one behind them: a note beside its mark goes to their end."""
 _MARK_ELEMENTS = 4  # most elements inside a mark
@@ -83,6 +84,8 @@ def _besides(root: Any) -> Iterator[tuple[Any, Any]]:
                 yield box, element
             elif before is not None and _leads(before):
                 yield before, element
+            elif before is not None and not NOTE_MARK.fullmatch((element.text or "").strip()):
+                before.tail = f"{before.tail or ''} "  # a note in the line without a mark is no part of the word
 
 
 def _leads(before: Any) -> bool:
@@ -90,9 +93,13 @@ def _leads(before: Any) -> bool:
 
 
 def _is_named_note(element: Any) -> bool:
-    if (element.get("role") or "") in _NOTE_ROLES:
+    if not _NOTE_ROLES.isdisjoint(_roles(element)):
         return True
     return "note" in (element.get("class") or "").lower() and not is_mark(element)
+
+
+def _roles(element: Any) -> list[str]:
+    return f"{element.get('role') or ''} {element.get('epub:type') or ''}".split()
 
 
 def _find_linked(root: Any, found: dict[Any, tuple[Any, str]], order: dict[Any, int]) -> None:
@@ -105,10 +112,17 @@ def _find_linked(root: Any, found: dict[Any, tuple[Any, str]], order: dict[Any, 
             if name in wanted:
                 places.setdefault(name, element)
     names: set[str] = set()
+    boxes: dict[Any, Any] = {}  # of headings that are numbers of notes
     again: list[tuple[Any, str]] = []
     for link in links:
         mark = NOTE_MARK.fullmatch(text_of(link))
         box = _block_of(places.get(unquote(link.get("href")[1:]))) if mark is not None else None
+        if box is not None and box.tag in _HEADINGS and is_mark(box) and next(box.iter("a"), None) is not None:
+            heading = box
+            if heading not in boxes:
+                boxes[heading] = _boxed(heading)
+                order[boxes[heading]] = order[heading]
+            box = boxes[heading]
         if mark is None or box is None or order[box] < order[link] or not _is_note(box, link, places):
             continue
         if box in found:
@@ -132,6 +146,15 @@ def _block_of(element: Any) -> Any:
     return element
 
 
+def _boxed(heading: Any) -> Any:
+    """A new box around a heading, which is the number of a note, and what is below it."""
+    below = list(itertools.takewhile(lambda each: each.tag not in _HEADINGS, heading.itersiblings()))
+    box = heading.makeelement("div")
+    heading.addprevious(box)
+    box.extend([heading, *below])
+    return box
+
+
 def _is_note(box: Any, link: Any, places: dict[str, Any]) -> bool:
     """Whether a box is a short text that leads back to the block in which the link stands, or the link is raised."""
     block = _block_of(link)
@@ -142,6 +165,8 @@ def _is_note(box: Any, link: Any, places: dict[str, Any]) -> bool:
     is_raised = next(link.iter("sup"), None) is not None or next(link.iterancestors("sup"), None) is not None
     return (
         is_raised
+        or not _MARK_ROLES.isdisjoint(_roles(link))
+        or not _NOTE_ROLES.isdisjoint(_roles(box))
         or raw_text(link).strip()[0] in "[("
         or any(back is None or _block_of(back) is block for back in backs)
     )
@@ -162,7 +187,6 @@ def _find_counted(root: Any, found: dict[Any, tuple[Any, str]], order: dict[Any,
         marks.append((raised, int(number[1])))
     if not marks or found:
         return
-    _split_lines(root)
     last = max(order[mark] for mark, _ in marks)
     groups = [group for group in _numbered_boxes(root) if len(group) == len(first)]
     groups = [group for group in groups if order.get(group[0], order.get(group[0].getparent(), 0)) > last]
@@ -216,30 +240,6 @@ def _beginning(box: Any) -> str:
             break
         box = box[0]
     return f"{(box.text or '').strip()} "
-
-
-def _split_lines(root: Any) -> None:
-    """Makes boxes of the lines of a box, parted by `br`, that are numbered from one."""
-    for box in {line.getparent(): None for line in root.iter("br")}:
-        breaks = [child for child in box if child.tag == "br"]
-        heads = [box.text or "", *(line.tail or "" for line in breaks)]
-        numbers = [_LEADING_NUMBER.match(f"{head.strip()} ") for head in heads]
-        if box.tag not in ("p", "div") or [number and number[1] for number in numbers] != _count(len(heads)):
-            continue
-        lines = [box.makeelement("div") for _ in heads]
-        for line, head in zip(lines, heads, strict=True):
-            line.text = head
-        at = 0
-        for child in list(box):
-            if child.tag == "br":
-                at += 1
-            else:
-                lines[at].append(child)
-        box.text, box[:], box.tag = None, lines, "div"
-
-
-def _count(most: int) -> list[str]:
-    return [str(number) for number in range(1, most + 1)]
 
 
 def _write_note(box: Any, link: Any, name: str) -> None:

@@ -66,6 +66,8 @@ def set_shapes(root: Any, styles: Styles) -> None:
     for element, display in displays.items():
         if element.tag not in PREFORMATTED:
             _set_block(element, display)
+    for element in root.iter("span"):
+        _part_from_next(element)
     for code in list(root.iter("code", "samp")):
         _set_code(code)
     for box in root.xpath("descendant::div[@data-lang or @data-language or contains(@class, 'code')]"):
@@ -170,6 +172,16 @@ def _set_apart(element: Any) -> None:
         box.append(element)
 
 
+def _part_from_next(element: Any) -> None:
+    """Puts a blank between a label and its value in bare elements: `<span>Floors</span><span>3</span>`."""
+    following, box = element.getnext(), element.getparent()
+    if following is None or element.tail or following.tag != "span" or box.tag not in BLOCKS or _is_in_lines(element):
+        return
+    last, first = raw_text(element)[-1:], raw_text(following)[:1]
+    if (last.islower() and (first.isupper() or first.isdecimal())) or (last.isdecimal() and first.isalpha()):
+        element.tail = " "
+
+
 def _preformat(element: Any, style: dict[str, str]) -> None:
     """Keeps the lines of an element whose style does: as code, where they are aligned, else by `br`."""
     text = raw_text(element)
@@ -177,12 +189,13 @@ def _preformat(element: Any, style: dict[str, str]) -> None:
         return
     if "\n" not in text.strip() and not (style["white-space"] == "pre" and _has_lines(element)):
         return
+    inner = {each for code in element.iter(*PREFORMATTED) for each in code.iter()}
     is_code = style["white-space"] == "pre" or "mono" in style.get("font-family", "")
-    if is_code or (style["white-space"] != "pre-line" and len(_ALIGNED.findall(text)) > 1):
+    if not inner and (is_code or (style["white-space"] != "pre-line" and len(_ALIGNED.findall(text)) > 1)):
         element.tag = "pre"
         return
     for each in [element, *element.iterdescendants()]:
-        if isinstance(each.tag, str) and each.tag not in PREFORMATTED:
+        if isinstance(each.tag, str) and each not in inner:
             if each.text and "\n" in each.text.strip():
                 _break_lines(each, each.text, is_tail=False)
             if each is not element and each.tail and "\n" in each.tail.strip():

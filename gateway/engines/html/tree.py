@@ -119,16 +119,16 @@ def remove_all(elements: Iterable[Any]) -> None:
 
     An element inside one that is gone stays there: taking it out would cost the square of their depth.
     """
-    wanted = list(elements)
-    tags = {element.tag for element in wanted}
-    remove_apart(_outermost(wanted, tags) if len(wanted) > 1 else wanted)
+    remove_apart(outermost(list(elements)))
 
 
-def _outermost(elements: list[Any], tags: set[str]) -> Iterator[Any]:
+def outermost(elements: list[Any]) -> Iterator[Any]:
+    """The elements, given in document order, that are inside none of the others."""
+    tags = {element.tag for element in elements}
     gone: set[Any] = set()
     for element in elements:
         if element not in gone:
-            if len(element):
+            if len(element) and len(elements) > 1:
                 gone.update(element.iter(*tags))
             yield element
 
@@ -271,8 +271,8 @@ _NOT_NESTED = frozenset(
     b"p li dt dd tr td th thead tbody tfoot colgroup caption rt rp html head body".split()
 )
 """Elements that are empty, or that the next of their kind closes: left open they do not nest. Nothing closes others."""
-_UNKNOWN_TO_LIBXML = "wbr, source, track, keygen, bgsound, plaintext"
-_OPEN_EMPTY = re.compile(r"(<(?:wbr|source|track|keygen|bgsound)(?=[\s>])[^<>]{0,2000})(?<!/)>", re.IGNORECASE)
+_UNKNOWN_TO_LIBXML = "wbr, embed, source, track, keygen, bgsound, plaintext"
+_OPEN_EMPTY = re.compile(r"(<(?:wbr|embed|source|track|keygen|bgsound)(?=[\s>])[^<>]{0,2000})(?<!/)>", re.IGNORECASE)
 """Elements that are empty by the HTML standard (13.1.2), which libxml2 does not know to be: it puts all that follows
 inside them, the rest of a paragraph into its first `<wbr>`. It closes them at `/>`."""
 

@@ -90,7 +90,8 @@ def listing_of(rows: list[list[Any]]) -> list[Any]:
     if any(raw_text(row[1]).strip() != raw_text(code).strip() for row, code in zip(rows, codes, strict=True)):
         return []
     are_code = all(code.tag != "td" or not raw_text(code).strip() for code in codes)
-    return codes if are_code and (not any(numbers) or _count_up(numbers)) else []
+    has_code = any(code.tag != "td" for code in codes)
+    return codes if are_code and has_code and (not any(numbers) or _count_up(numbers)) else []
 
 
 def _are_numbers(words: list[str]) -> bool:
@@ -196,13 +197,18 @@ def _beside_code(pre: Any) -> set[Any]:
     """The boxes beside the `code` of a block that has text in boxes alone: bars with a name, a language, buttons."""
     box = pre
     while True:
-        holders = [child for child in box if next(child.iter("code"), None) is not None]
+        holders = [child for child in box if any(map(_is_shown, child.iter("code")))]
         if not holders or any((text or "").strip() for text in (box.text, *(child.tail for child in box))):
             return set()
         beside = {child for child in box if child not in holders and (child.tag in BLOCKS or child.tag == "a")}
         if beside or len(holders) > 1 or holders[0].tag == "code":
             return beside
         box = holders[0]
+
+
+def _is_shown(code: Any) -> bool:
+    """Whether an element does not stand in a tooltip or the like."""
+    return not any(map(_serves_reader, itertools.islice(code.iterancestors(), _MAX_BOXES)))
 
 
 def _language_bar(pre: Any) -> Any:

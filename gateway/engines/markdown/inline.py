@@ -44,6 +44,8 @@ _CODE = frozenset({"code", "kbd", "samp", "tt"})
 CONTROLS = frozenset({"button", "select", "input"})
 """Elements whose words are no text of the page but say what happens when they are used."""
 _APART = frozenset({"label", "output"})
+_QUOTES = {"q": "\u201c\u201d", "rt": "()"}
+"""Signs around an element: around the reading of a character, those for browsers that cannot draw it above."""
 _SKIPPED = CONTROLS | {"script", "style", "noscript", "template", "svg", "iframe"}
 _DRAWN = frozenset("+-*|.\u2022\u00b7\u00bb\u203a")
 """Names of pictures that are bullets, rules or handles to fold something."""
@@ -214,10 +216,10 @@ class Inline:
             pieces.append(" ")
             self.inside(element, pieces, depth)
             pieces.append(" ")
-        elif tag == "q":
-            pieces.append("\u201c")
+        elif quotes := _QUOTES.get(tag):
+            pieces.append(quotes[0])
             self.inside(element, pieces, depth)
-            pieces.append("\u201d")
+            pieces.append(quotes[1])
         elif self._plain and tag != "sup":
             self.inside(element, pieces, depth)
         elif tag in _CODE:
@@ -298,8 +300,8 @@ class Inline:
 
     def _image(self, element: Any) -> str:
         alt = _BLANKS.sub(" ", element.get("alt") or "").strip()
-        if not self._pictures and not self._plain and _is_whole_link(element):
-            return self.escape(alt)  # the link's only name
+        if not self._pictures and not self._plain and (_is_whole_link(element) or _is_in_sentence(element)):
+            return self.escape(alt)  # the link's only name, or words of a sentence
         if self._plain or not self._pictures:
             return ""
         target = self._target(picture_source(element))
@@ -321,3 +323,9 @@ def _is_power(element: Any, pieces: list[str]) -> bool:
 def _is_whole_link(image: Any) -> bool:
     link = image.getparent()
     return link.tag == "a" and len(link) == 1 and not f"{link.text or ''}{image.tail or ''}".strip()
+
+
+def _is_in_sentence(image: Any) -> bool:
+    before = image.getprevious()
+    text = image.getparent().text if before is None else before.tail
+    return bool((text or "").strip() and (image.tail or "").strip())

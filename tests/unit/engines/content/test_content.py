@@ -223,14 +223,6 @@ def test_an_empty_frame_that_scripts_fill_is_no_page() -> None:
     assert extract(markup.encode(), ExtractOptions("http://app.test/"))["content"] == ""
 
 
-def test_what_an_object_shows_in_its_place_is_read_where_it_is_the_page() -> None:
-    text = "This film shows how bees dance to tell the others where flowers are."
-    plain = f'<html><body><object data="bees.swf"><param name="x"><p>{text}</p></object></body></html>'
-    beside = f'<html><body><h1>Village</h1>{paragraphs()}<object data="bees.swf"><p>{text}</p></object></body></html>'
-    assert text in extract(plain.encode(), ExtractOptions("http://bees.test/"))["content"]
-    assert text not in extract(beside.encode(), ExtractOptions("http://bees.test/"))["content"]
-
-
 @pytest.mark.parametrize(
     "number",
     [

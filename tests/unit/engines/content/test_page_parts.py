@@ -9,11 +9,8 @@ from gateway.engines.content.models import TYPES
 from gateway.engines.content.parts import (
     ACTIONS,
     CONSENT,
-    DELIVERY,
     FACETS,
-    REFERENCES,
     RELATED,
-    SHOP,
     SIGNATURE,
     parts_of,
 )
@@ -58,14 +55,6 @@ def _kept(body: str, page_type: str, *, is_product: bool = False, likely: float 
         ("<div id='onetrust-consent-sdk'><div><p>target</p></div></div>", CONSENT),
         ("<div class='x cookie-law-info-bar'><p>target</p></div>", CONSENT),
         ("<div class='post'><div class='post-signature'>target</div></div>", SIGNATURE),
-        ("<h4>Shipping &amp; returns</h4><p>target</p>", DELIVERY),
-        ("<ol class='references'><li>target</li></ol>", REFERENCES),
-        ("<h2>References</h2><ul><li>target</li></ul>", REFERENCES),
-        (f"{_TEXT}<h2>Why buy from us?</h2><p>target</p>", SHOP),
-        (f"{_TEXT}<h2>What makes our advisers great</h2><p>target</p>", SHOP),
-        (f"{_TEXT}<h3>Meet your seller</h3><p>target</p>", SHOP),
-        (f"{_TEXT}<h2>Choose your add-ons</h2><p>target</p>", SHOP),
-        (f"{_TEXT}<h2>Buy a bundle and save!</h2><p>target</p>", SHOP),
         (f"{_TEXT}<div id='tab-related'><p>target</p></div>", RELATED),
         (f"{_TEXT}<div class='block upsell'><p>target</p></div>", RELATED),
         (f"{_TEXT}<ul class='facets__list'><li>target</li></ul>", FACETS),
@@ -82,8 +71,6 @@ def test_a_part_is_known_by_its_name_or_its_heading(markup: str, part: int) -> N
         "<div class='similar'><p>target, and there is more of it</p><p>than elsewhere</p></div>",
         "<div class='sig sig-object'>target</div>",
         "<h2>About the author</h2><p>target</p>",
-        "<h2>Accessories that come with it</h2><p>target</p>",
-        f"<h2>Our story</h2>{_TEXT * 2}<p>target</p>",
         "<div class='filters'><p>target and all that there is on this page</p></div>",
     ],
 )
@@ -96,28 +83,6 @@ def test_questions_about_cookies_are_kept_on_no_type_of_page() -> None:
     assert all("privacy" not in _kept(body, page_type) for page_type in TYPES)
 
 
-def test_what_a_shop_says_of_itself_and_of_its_delivery_goes_from_products_and_stays_on_other_pages() -> None:
-    body = f"{_TEXT}<h2>Shipping</h2><p>Four days by mule.</p><h2>Why buy from us</h2><p>Kind staff.</p>"
-    kept = _kept(body, "product", is_product=True)
-    assert "Kind staff" not in kept and "mule" not in kept and "brass" in kept
-    assert "Kind staff" in _kept(body, "service") and "mule" in _kept(body, "service")
-    assert "mule" in _kept(body, "product"), "the page does not say that it is about a product"
-
-
-def test_questions_go_from_a_product_unless_they_are_most_of_the_page() -> None:
-    questions = "<h2>Frequently asked questions</h2><p>May it stand in the rain? It may not.</p>"
-    assert "rain" not in _kept(_TEXT + questions, "product")
-    assert "rain" in _kept(_TEXT + questions, "service")
-    assert "rain" in _kept(f"<p>A lamp.</p>{questions}", "product")
-
-
-def test_a_list_inside_a_box_that_is_called_a_filter_stays() -> None:
-    goods = f"<div class='filters'><p>{'It burns for a week on one filling of oil, and needs no wick. ' * 2}</p></div>"
-    kept = _kept(f"{_TEXT * 4}{goods}<ul class='facets'><li>Brass (4)</li></ul>", "collection")
-    assert "wick" in kept
-    assert "(4)" not in kept
-
-
 @pytest.mark.parametrize("box", ["<form>{}</form>", "<div class='with-sidebar'>{}</div>"])
 def test_a_form_or_a_name_around_the_whole_page_hides_nothing(box: str) -> None:
     body = box.format("<p>Closed on Mondays.</p><table><tr><td>Tuesday</td><td>nine to five</td></tr></table>")
@@ -127,12 +92,6 @@ def test_a_form_or_a_name_around_the_whole_page_hides_nothing(box: str) -> None:
 def test_labels_of_a_footer_alone_are_no_page() -> None:
     links = "".join(f"<dd><a href='/{at}'>Help {at}</a></dd>" for at in range(9))
     assert _kept(f"<footer><dl>{links}</dl></footer>", "listing") == ""
-
-
-def test_references_go_from_articles_and_stay_in_documentation() -> None:
-    body = f"{_TEXT}<h2>References</h2><p>Lampworks, volume two.</p>"
-    assert "Lampworks" not in _kept(body, "article")
-    assert "Lampworks" in _kept(body, "documentation")
 
 
 def test_a_forum_loses_signatures() -> None:

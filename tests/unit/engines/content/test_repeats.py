@@ -92,7 +92,7 @@ def test_a_whole_box_twice_is_kept_once() -> None:
 def test_a_list_and_the_lists_inside_its_items_are_one_group() -> None:
     inner = "<ul><li>one</li><li>two<ol><li>three</li></ol></li></ul>"
     found = _blocks(f"<ul><li>first {inner}</li><li>second</li></ul><ul><li>other</li></ul>")
-    groups = [[found[at].text for at in members] for members in groups_of(found).values()]
+    groups = [[found[at].text for at in members] for members in groups_of(found, [None] * len(found)).values()]
     assert groups == [["first", "one", "two", "three", "second"], ["other"]]
 
 
