@@ -18,7 +18,7 @@ BUDGETS = {
     "access": 1724,
     "app": 1021,
     "bench": 6665,
-    "calls": 740,
+    "calls": 743,
     "child": 418,
     "cli": 2309,
     "config": 738,
@@ -31,14 +31,14 @@ BUDGETS = {
     "providers": 1895,
     "resilience": 433,
     "runtime": 1374,
-    "sanitize": 5911,
+    "sanitize": 5945,
     "schemas": 242,
-    "services": 5503,
+    "services": 5517,
     "shared_state": 1286,
     "tests": 48732,
-    "top": 836,
-    "web": 3619,
-    "wire": 6628,
+    "top": 859,
+    "web": 3621,
+    "wire": 6660,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {
