@@ -31,14 +31,14 @@ BUDGETS = {
     "providers": 1895,
     "resilience": 433,
     "runtime": 1374,
-    "sanitize": 5945,
+    "sanitize": 5952,
     "schemas": 242,
-    "services": 5517,
+    "services": 5518,
     "shared_state": 1286,
-    "tests": 48732,
+    "tests": 48768,
     "top": 859,
-    "web": 3621,
-    "wire": 6660,
+    "web": 3623,
+    "wire": 6675,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {

@@ -21,7 +21,7 @@ from gateway.ports import ImageSource, OwnUseCounter
 from gateway.services.completion.attempts import Attempt, ModelEntry, Plan
 from gateway.services.completion.images import inline_images
 from gateway.services.completion.turns import SealedStates, Turn, TurnMemory
-from gateway.wire.caller_addresses import refuse_in_tools
+from gateway.wire.caller_addresses import refuse_in_tools, refuse_media
 from gateway.wire.chat.answer import AnswerContext, normalise_answer, said_bytes, told_usage
 from gateway.wire.chat.kept import NO_CARRIER, Carrier
 from gateway.wire.chat.request import ImagePlace, image_parts, is_legacy, needs_json_check, to_upstream
@@ -155,6 +155,7 @@ class CompletionService:
     async def _begun(self, body: Json, stats: RequestStats, is_plain: bool) -> "_ChatCall":
         """A call before its first attempt, with all that its model will read; what it may use is reserved."""
         entry = self.resolve(body["model"])
+        refuse_media(body, "")
         if body.get("tools"):
             refuse_in_tools(body["tools"])
         if not is_plain:

@@ -16,7 +16,7 @@ import orjson
 from gateway.domain import Event, EventBatch, EventStream, Json
 from gateway.errors import InvalidRequest, UpstreamError
 from gateway.wire import sse
-from gateway.wire.caller_addresses import refuse_addresses, refuse_in_tools
+from gateway.wire.caller_addresses import refuse_addresses, refuse_in_items, refuse_in_tools, refuse_media
 from gateway.wire.chat.answer import NAME_OF_UPSTREAM, arguments_text
 from gateway.wire.chat.request import ImagePlace, UpstreamOptions, flat, without_hosts
 from gateway.wire.mended_json import mended_json
@@ -100,19 +100,18 @@ def image_parts(items: Sequence[Any]) -> list[ImagePlace]:
     return found
 
 
-def refuse_hosts(body: Json) -> None:
+def refuse_hosts(body: Json, earlier: Sequence[Any]) -> None:
     """Raises InvalidRequest for an address that the upstream may fetch: in tools that it runs, variables of a prompt,
-    instructions that are items, and parts that hold neither text nor an image."""
+    instructions that are items, and parts of items, stored ones as well, that hold neither text nor an image."""
     refuse_in_tools(body.get("tools"))
+    refuse_media(body, "")
     for name, value in table_in(body.get("prompt"), "variables").items():
         if isinstance(value, dict):
             refuse_addresses(value, f"prompt.variables.{name}")
     if isinstance(body.get("instructions"), list):
         refuse_addresses(body["instructions"], "instructions")
-    for index, item in enumerate(body["input"]):
-        content = item.get("content") if isinstance(item, dict) and item.get("role") != "assistant" else None
-        for place, part in enumerate(content if isinstance(content, list) else ()):
-            refuse_addresses(part, f"input[{index}].content[{place}]", ("image_url",))
+    refuse_in_items(earlier, "a stored item")
+    refuse_in_items(body["input"], "input")
 
 
 def _address(image: Any, where: str) -> str:
