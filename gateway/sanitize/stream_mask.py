@@ -285,8 +285,13 @@ class StreamMask:
             and all(len(channel.buffer) <= _SHORT_CHARS for channel in self._channels.values())
         )
 
+    @property
+    def has_failed(self) -> bool:
+        """See domain.RelayMask."""
+        return self._broken is not None
+
     def pass_on(self, events: EventBatch) -> tuple[bytes, int]:
-        """See domain.RelayMask. What is found that ends the stream is raised with the next batch, or at its end."""
+        """See domain.RelayMask."""
         template = events[0].relayed
         changed: dict[Channel, bool] = {}
         try:

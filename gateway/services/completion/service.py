@@ -127,7 +127,7 @@ class CompletionService:
                                 if held is not None and held.wrote(size := _size(events)) and not await held.extend():
                                     is_spent = True
                                     events = first_within(events, held.cut(size), _size)
-                                if events:
+                                if events or (relay is not None and relay.is_over):
                                     if not attempt.begun:  # with the first event no other upstream is asked any more
                                         attempt.begin()
                                         stats.streaming = state
