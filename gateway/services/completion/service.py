@@ -162,6 +162,8 @@ class CompletionService:
             await self.inline(image_parts(body))
         started_s = time.perf_counter()
         turn = Turn(self._memory, stats.key_id, body["messages"], stats.names, is_plain=is_plain)
+        if turn.left_out:
+            stats.warnings.append(_LEFT_OUT.format(turn.left_out))
         plan = self._plan(entry, turn.maker)
         if stats.spend is None:
             return _ChatCall(body, turn, plan, started_s)
@@ -211,6 +213,9 @@ class CompletionService:
 
     def _plan(self, entry: ModelEntry, maker: str) -> Plan:
         return Plan([entry, *(self.resolve(other) for other in entry.fallback)], maker)
+
+
+_LEFT_OUT = "{} signed thoughts were left out: a placeholder in them stands for another value in older ones"
 
 
 class OwnModel:
