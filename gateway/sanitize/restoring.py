@@ -29,7 +29,7 @@ import re2
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
-from gateway.sanitize.destinations import REACH_CHARS, AddressReader, leads_elsewhere, spellings
+from gateway.sanitize.destinations import REACH_CHARS, AddressReader, has_scheme, leads_elsewhere, spellings
 from gateway.sanitize.json_strings import JsonStrings
 from gateway.sanitize.re2_search import searcher, spans
 from gateway.texts import GroupSlot, TextSlot
@@ -267,7 +267,8 @@ class Reading:
         """The addresses that the place is in: (what of one is before it, its rest in `behind`, whether it leads to
         another host wherever it stands)."""
         read = self._addresses
-        yield from ((before, rest, read.has_base) for before, rest in read.destinations(behind))
+        for before, rest in read.destinations(behind):
+            yield before, rest, read.has_base and not has_scheme(before)
         yield from ((before, rest, True) for before, rest in read.address_in_words(behind))
 
     def _decoded(self, piece: str) -> str:
