@@ -229,6 +229,7 @@ class Masking:
                 finds=not reply.was_masked,
                 placeholders=self._placeholders,
                 answer_of=dialect.answer_of,
+                notes_of=None if reply.has_own_links else dialect.event_notes,
             )
             place = partial(self._sanitizer.apart, key_id=stats.key_id)
             masked = mask.run(reply.events, reply.refusal_events or dialect.refused_events, place, self._clean_error)

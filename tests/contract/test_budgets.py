@@ -16,9 +16,9 @@ from tests.support.paths import ROOT
 
 BUDGETS = {
     "access": 1724,
-    "app": 1021,
+    "app": 1023,
     "bench": 6665,
-    "calls": 743,
+    "calls": 752,
     "child": 418,
     "cli": 2309,
     "config": 738,
@@ -26,19 +26,19 @@ BUDGETS = {
     "embedded": 346,
     "engines": 17219,
     "geometry": 1013,
-    "mcp": 782,
+    "mcp": 784,
     "ocr": 4749,
     "providers": 1895,
     "resilience": 433,
     "runtime": 1374,
-    "sanitize": 5955,
+    "sanitize": 5998,
     "schemas": 242,
-    "services": 5519,
+    "services": 5544,
     "shared_state": 1286,
-    "tests": 48781,
+    "tests": 48887,
     "top": 865,
-    "web": 3623,
-    "wire": 6675,
+    "web": 3627,
+    "wire": 6678,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {

@@ -39,6 +39,7 @@ class BackgroundResponses:
             failure_events=stream.error_events,
             refusal_events=lambda error, last: stream.refused_events(error, used_so_far(call.stats)),
         )
+        reply.has_own_links = stream.places_links
         if call.masking is not None:
             await call.masking.clean_reply(reply, restores=False)  # what is kept is restored when it is read
         owner = call.caller.identity

@@ -337,5 +337,5 @@ def _streamed(turn: _Turn, events: EventStream) -> EventReply:
         failed=stream.error_events,
         cancelled=stream.cancelled_events,
     )
-    reply.instead = instead
+    reply.instead, reply.has_own_links = instead, stream.places_links
     return reply

@@ -8,7 +8,6 @@ Source: OpenAI API reference (Responses) and event streams of vLLM and llama.cpp
 import re
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
-from functools import partial
 from typing import Any
 
 import orjson
@@ -26,7 +25,6 @@ from gateway.wire.responses.call_kinds import CALL_KINDS, KIND_OF_CALL
 from gateway.wire.responses.sent_items import SentItems
 from gateway.wire.responses.stream import ResponseStream
 from gateway.wire.untrusted_json import count_in, table_in, tables_in, utf8_size, words_of
-from gateway.wire.url_citations import KeptLinks, annotated
 
 # --- native request ---
 # Rewrites a responses request for an upstream that speaks /responses itself.
@@ -256,8 +254,6 @@ class NativeStream(ResponseStream):
         """The usage that the upstream has told."""
         self._seen = SentItems()
         self._counted: Json | None = None
-        self._texts: dict[tuple[int, int], tuple[list[str], list[str]]] = {}
-        """What has come and what has left of each text, by its places: what left may be masked."""
 
     def note(self, events: EventBatch) -> None:
         """Remember what is passed on of it, for `cut`: call it with every batch, or with none."""
@@ -362,42 +358,14 @@ class NativeStream(ResponseStream):
             if kind == "response.output_item.done":
                 self._done[index] = self.response["output"][index] = repaired
                 self._closed.add(repaired["id"])
-            yield self._with_links(kind, {**rest, "item": self._copy(repaired)})
+            yield self._event(kind, {**rest, "item": self._copy(repaired)})
             return
         rest["item_id"] = self._ids[index]
         if kind.startswith(("response.output_text", "response.content_part", "response.refusal")):
             rest["content_index"] = count_in(data, "content_index")
         if kind.startswith("response.output_text.d"):
             rest.setdefault("logprobs", [])
-        event = self._with_links(kind, rest)
-        place = (index, count_in(rest, "content_index"))
-        if kind == "response.output_text.delta":
-            event.finish = partial(self._finish_text, place)
-            self._text_at(place)[0].append(words_of(rest.get("delta") or ""))
-        elif kind == "response.output_text.annotation.added":
-            part = {"text": "".join(self._text_at(place)[0]), "annotations": [rest.get("annotation")]}
-            event.finish = partial(self._finish_note, place, part, KeptLinks([part]))
-        yield event
-
-    def _text_at(self, place: tuple[int, int]) -> tuple[list[str], list[str]]:
-        return self._texts.setdefault(place, ([], []))
-
-    def _finish_text(self, place: tuple[int, int], data: Json) -> Json:
-        self._text_at(place)[1].append(words_of(data.get("delta") or ""))
-        return self._numbered(data)
-
-    def _finish_note(self, place: tuple[int, int], part: Json, links: KeptLinks, data: Json) -> Json:
-        part["text"] = "".join(self._text_at(place)[1])
-        links.place()
-        return self._numbered(data)
-
-    def _with_links(self, kind: str, fields: Json) -> Event:
-        """An event, whose annotations get their places in the masked texts where it has whole ones."""
-        event = self._event(kind, fields)
-        whole = [fields.get("part"), *annotated(fields.get("item")), *annotated(fields.get("response"))]
-        if links := KeptLinks(whole):
-            event.finish = lambda data: self._numbered(links.placed(data))
-        return event
+        yield self._event(kind, rest)
 
     def _index_of(self, data: Json, item: Json | None) -> int | None:
         identity = data.get("item_id") or (item or {}).get("id")
@@ -432,7 +400,7 @@ class NativeStream(ResponseStream):
         self._ended = True
         self._on_end(final)
         shown = objects.shown(final, [self._copy(item) for item in final["output"]])
-        yield self._with_links(f"response.{final['status']}", {"response": shown})
+        yield self._event(f"response.{final['status']}", {"response": shown})
         yield Event.from_bytes(sse.DONE)
 
 
