@@ -8,7 +8,7 @@ from itertools import combinations, pairwise
 from statistics import median
 
 from gateway.geometry.boxes import Cell, Line, Rect, Table, Word, hull
-from gateway.geometry.reading_order import bands_of, rows_of
+from gateway.geometry.reading_order import are_even_columns, bands_of, rows_of
 
 # What has fewer rows or columns is a line or a list.
 MIN_ROWS, MIN_COLUMNS = 2, 2
@@ -411,6 +411,8 @@ def _is_table(run: list[list[Rect]]) -> bool:
         return _is_list_of_pairs(full, height)
     columns = side_by_side(rects)
     if len(columns) < MIN_TABLE_COLUMNS:
+        return False
+    if are_even_columns([[rect for rect in rects if rect.overlap(column)] for column in columns]):
         return False
     filled = [sum(any(rect.overlap(column) for rect in row) for row in full) for column in columns]
     full_columns = sum(count >= MOST * len(full) for count in filled)
