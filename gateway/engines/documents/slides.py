@@ -6,6 +6,7 @@ Slides and shapes that are switched off are left out. Source: ECMA-376, part 1, 
 from collections.abc import Iterator
 from typing import Any
 
+from gateway.engines.documents.comments import write_comments
 from gateway.engines.documents.document_text import DocumentText
 from gateway.engines.documents.drawings import write_drawings
 from gateway.engines.documents.equations import M, tex_of
@@ -28,7 +29,8 @@ Layouts = dict[str, tuple[Any, dict[str, Relation]]]
 
 def read_pptx(package: Package, out: DocumentText) -> str:
     """Writes every slide that is shown: a mark, its title as heading, texts, tables, charts' values, the speaker's
-    notes; the deck's title or "". A slide that cannot be read is noted as missing. Raises Unreadable."""
+    notes and readers' comments; the deck's title or "". A slide that cannot be read is noted as missing. Raises
+    Unreadable."""
     main = package.main("ppt/presentation.xml")
     relations, layouts = package.relations(main), Layouts()
     for number, listed in enumerate(package.root(main).iter(f"{_P}sldId"), 1):
@@ -39,7 +41,9 @@ def read_pptx(package: Package, out: DocumentText) -> str:
             root = package.root(relation.target if relation is not None else "", f"slide {number}")
             if root is not None and root.get("show") not in ("0", "false"):
                 out.mark(f"slide {number}")
-                _Slide(package, relation.target if relation is not None else "", layouts, out).write(root)
+                name = relation.target if relation is not None else ""
+                _Slide(package, name, layouts, out).write(root)
+                write_comments(package, relations, package.relations(name), out)
     return package.title()
 
 
