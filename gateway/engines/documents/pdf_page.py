@@ -286,7 +286,8 @@ def _pieces(row: list[_Letter]) -> Iterable[list[_Letter]]:
     for last, at in pairwise(order):
         before, rect = row[last].rect, row[at].rect
         gap, size = rect.x1 - before.x2, max(before.height, rect.height)
-        numbers[at] = numbers[last] + (gap >= CELL_GAP * size or (gap <= -size and not is_leftward))
+        goes_back = gap <= -size and rect != before and not is_leftward  # letters of one ligature have one box
+        numbers[at] = numbers[last] + (gap >= CELL_GAP * size or goes_back)
     pieces: dict[int, list[_Letter]] = {}
     for at, letter in enumerate(row):
         pieces.setdefault(numbers[at], []).append(letter)

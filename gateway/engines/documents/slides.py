@@ -8,7 +8,7 @@ from typing import Any
 
 from gateway.engines.documents.comments import write_comments
 from gateway.engines.documents.document_text import DocumentText
-from gateway.engines.documents.drawings import write_drawings
+from gateway.engines.documents.drawings import described, write_drawings
 from gateway.engines.documents.equations import M, tex_of
 from gateway.engines.documents.office import R_ID, Package, Relation, address, related
 from gateway.geometry.boxes import Rect
@@ -136,6 +136,8 @@ class _Slide:
                         [[self._cell(cell) for cell in row.iterchildren(f"{_A}tc")] for row in table.iter(f"{_A}tr")]
                     )
             write_drawings(shape, self._package, self._relations, self._out)
+        elif shape.tag == f"{_P}pic":
+            self._out.paragraph(described(_properties(shape)))
         elif (body := shape.find(f"{_P}txBody")) is not None:
             with self._out.part("text"):
                 self._write_paragraphs(body, address(self._relations, shape.find(f"./*/{_P}cNvPr/{_A}hlinkClick")))
@@ -186,7 +188,7 @@ def _shapes(parent: Any) -> Iterator[Any]:
     for child in parent if parent is not None else ():
         if child.tag == _ALTERNATIVES:
             yield from _shapes(child.find(_CHOICE))
-        elif child.tag in (f"{_P}sp", f"{_P}grpSp", f"{_P}graphicFrame"):
+        elif child.tag in (f"{_P}sp", f"{_P}grpSp", f"{_P}graphicFrame", f"{_P}pic"):
             yield child
 
 

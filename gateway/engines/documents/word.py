@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from gateway.engines.documents.comments import comment
 from gateway.engines.documents.document_text import DocumentText
-from gateway.engines.documents.drawings import write_drawings
+from gateway.engines.documents.drawings import described, write_drawings
 from gateway.engines.documents.equations import M, tex_of
 from gateway.engines.documents.numbering import MAX_NUMBER, Level, Numbers, item
 from gateway.engines.documents.office import Package, Relation, address, related
@@ -35,6 +35,7 @@ _LEFT_OUT = frozenset((f"{W}del", f"{W}moveFrom", f"{W}pPr", f"{W}rPr", f"{W}sdt
 _SIGNS = {f"{W}tab": "\t", f"{W}ptab": "\t", f"{W}br": "\n", f"{W}cr": "\n", f"{W}noBreakHyphen": "-"}
 _CONTAINERS = frozenset(f"{W}{name}" for name in ("sdt", "sdtContent", "ins", "moveTo", "customXml", "smartTag"))
 _DELETED_END = f"{W}pPr/{W}rPr/{W}del"
+_DRAWN = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing}docPr"
 _REFERENCES = frozenset(f"{W}{name}Reference" for name in ("footnote", "endnote", "comment"))
 _BLOCKS = (f"{W}p", f"{W}tbl")
 _PICTURE_FONTS = {
@@ -81,7 +82,7 @@ class _Docx:
             self._numbering = _Numbering(self._root("numbering"))
         self._waiting: list[tuple[int, str, str]] = []
         self._texts = _Texts(self._styles, relations, out)
-        self._before = ""  # text of paragraphs whose end is deleted, which the next one goes on
+        self._before = ""  # text that the next paragraph goes on: a large first letter, or one whose end is deleted
 
     def write(self, parts: Iterable[Any], *, in_box: bool = False) -> None:
         """Paragraphs and tables, as elements, with the drawings of those that are in no text box."""
@@ -132,8 +133,12 @@ class _Docx:
         return f"{label} {text}" if label else text
 
     def _write_paragraph(self, paragraph: Any) -> None:
-        style, text = self._styles.of(paragraph), f"{self._before} {self._texts.of(paragraph)}".lstrip(" ")
-        self._before = text if paragraph.find(_DELETED_END) is not None else ""
+        style, text = self._styles.of(paragraph), self._before + self._texts.of(paragraph)
+        self._before = ""
+        if text.strip() and paragraph.find(_DELETED_END) is not None:
+            self._before = f"{text} "
+        elif (frame := paragraph.find(f"{W}pPr/{W}framePr")) is not None and frame.get(f"{W}dropCap", "none") != "none":
+            self._before = text.strip()
         if self._before:
             return
         name = style.name.casefold()
@@ -267,6 +272,8 @@ class _Texts:
             run.pieces.append("" if child.get(f"{W}type") in ("page", "column") else _SIGNS[tag])
         elif tag == f"{W}sym":
             run.pieces.append(_symbol(child))
+        elif tag == _DRAWN:
+            run.pieces.append(described(child))
         elif tag in _REFERENCES:
             if run.notes is not None:
                 run.notes.append(f"{tag[len(W)]}{child.get(f'{W}id')}")

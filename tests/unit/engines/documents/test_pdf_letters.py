@@ -72,6 +72,10 @@ def test_the_letters_of_an_arabic_ligature_stay_in_their_order() -> None:
     assert _read(_at(300, 700, "dcb"), {"b": "س", "c": "لا", "d": "م"}) == ["سلام"]
 
 
+def test_the_letters_of_a_wide_ligature_stay_on_their_line() -> None:
+    assert _read("2 0 0 1 100 700 Tm (A~nity) Tj", {"~": "ffi"}) == ["Affinity"]
+
+
 def test_characters_of_two_code_units_are_whole() -> None:
     assert _read(_at(100, 700, "a = b"), {"a": "𝑡", "b": "𝒙"}) == ["𝑡 = 𝒙"]
 
