@@ -80,13 +80,14 @@ def build_blocks(lines: list[Line], regions: list[Region], panels: Sequence[Rect
 def body_of(lines: list[Line]) -> Body:
     """The measures of running text: medians over the lines, weighted by their width."""
     return Body(
-        _weighted_median([(line_height(line), line.rect.width) for line in lines]),
-        _weighted_median([(line.size, line.rect.width) for line in lines if line.size]),
-        _weighted_median([(line.weight, line.rect.width) for line in lines if line.weight]),
+        weighted_median([(line_height(line), line.rect.width) for line in lines]),
+        weighted_median([(line.size, line.rect.width) for line in lines if line.size]),
+        weighted_median([(line.weight, line.rect.width) for line in lines if line.weight]),
     )
 
 
-def _weighted_median(pairs: list[tuple[float, float]]) -> float:
+def weighted_median(pairs: list[tuple[float, float]]) -> float:
+    """The value up to which `(value, weight)` pairs have half of all weight; 0 for none."""
     half = sum(weight for _, weight in pairs) / 2
     passed = 0.0
     for value, weight in sorted(pairs):

@@ -257,12 +257,8 @@ def _unless_empty(table: Table) -> Table | None:
     """The table; None when one cell holds all text, or fewer than MIN_ROWS of its rows hold text or plain cells."""
     if sum(bool(cell.text) for cell in table.cells) < MIN_FILLED:
         return None
-    keep_rows = _occupied(table.row_count, [(c.row, c.row_span) for c in table.cells if c.text or c.column_span == 1])
-    return table if len(keep_rows) >= MIN_ROWS else None
-
-
-def _occupied(count: int, ranges: list[tuple[int, int]]) -> list[int]:
-    return [index for index in range(count) if any(start <= index < start + span for start, span in ranges)]
+    kept = [range(c.row, c.row + c.row_span) for c in table.cells if c.text or c.column_span == 1]
+    return table if len({row for rows in kept for row in rows}) >= MIN_ROWS else None
 
 
 # Fewer aligned rows or columns happen by chance in addresses, captions and headers; two columns need the signs of

@@ -23,7 +23,7 @@ from gateway.ocr.extras import vision
 from gateway.ocr.image.decode import UprightImage, decode_page
 from gateway.ocr.image.grids import ruled_regions
 from gateway.ocr.image.ink import PageInk, bullet_at, measure, part_words, parts_of, rhythm, tighten, without_rules
-from gateway.ocr.image.panels import find_boxes, level_edges
+from gateway.ocr.image.panels import find_panels, level_edges
 from gateway.ocr.image.table_marks import read_table
 from gateway.ocr.image.tick_boxes import tick_boxes, without_ticks
 from gateway.ocr.image.upright import Warp, even_grounds, flattened, level, mostly_tall, moved, sheet_matrix, tilt_of
@@ -63,7 +63,7 @@ MIN_FLAT = 0.97
 
 
 class PageShape(NamedTuple):
-    """What is read as a whole on a page (`find_boxes`: cards, side bars), and its pictures (`picture_areas`)."""
+    """What is read as a whole on a page (`find_panels`: cards, side bars), and its pictures (`picture_areas`)."""
 
     panels: list[Rect]
     pictures: list[Rect]
@@ -267,8 +267,8 @@ def page_shape(pixels: Any, gray: Any, lines: list[Line]) -> PageShape:
     `pixels`: BGR; `gray`: the page with its dark grounds inverted; `lines`: measured."""
     cv2, _ = vision()
     as_drawn = cv2.cvtColor(pixels, cv2.COLOR_BGR2GRAY)
-    boxes = find_boxes(as_drawn, level_edges(as_drawn), [line.rect for line in lines])
-    return PageShape(without_frames(boxes.panels, lines), picture_areas(pixels, plausible(lines)))
+    panels = find_panels(as_drawn, level_edges(as_drawn), [line.rect for line in lines])
+    return PageShape(without_frames(panels, lines), picture_areas(pixels, plausible(lines)))
 
 
 # Lines between two calls of `on_step`. far more often than the client's timeout of a minute needs.
