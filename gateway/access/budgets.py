@@ -66,7 +66,7 @@ _OWN_LIMIT_FIELDS = ("n_predict", "max_new_tokens", "num_predict")
 _ALL_LIMIT_FIELDS = (*_LIMIT_FIELDS, *_OWN_LIMIT_FIELDS)
 _ANSWERS = ("n", "best_of", "candidate_count", "num_return_sequences")
 """Fields that multiply it."""
-_ENDLESS = 2**53
+_ENDLESS, _MAX_DIGITS = 2**53, 20
 
 TOKENS_MINUTE, TOKENS_DAY, TOOLS_DAY, SPEND_MONTH = "tokens-minute", "tokens-day", "tool-calls-day", "spend-month"
 USER_TOKENS_DAY, USER_SPEND_DAY = "user-tokens-day", "user-spend-day"
@@ -604,7 +604,12 @@ def _shown(bound: _Bound, amount: int) -> str:
 
 
 def _count(value: Any) -> int:
-    """A whole number above 0, which JSON may write as `8.0`; 0 for anything else."""
+    """A whole number above 0, which JSON may write as `8.0` and many upstreams take as `"8"`; 0 for anything else."""
+    if isinstance(value, str) and len(value) <= _MAX_DIGITS:
+        try:
+            value = float(value)
+        except ValueError:
+            return 0
     if isinstance(value, float) and value.is_integer():
         return max(0, int(value))
     return max(0, value) if isinstance(value, int) and not isinstance(value, bool) else 0

@@ -355,6 +355,10 @@ class Call:
         """What the placeholders in the call's texts stand for, `{EMAIL_1: value}`; empty where there are none."""
         return self.masking.values if self.masking is not None else {}
 
+    def values_in(self, texts: object) -> dict[str, str]:
+        """Those of `values` whose names stand in these texts."""
+        return self.masking.values_in(texts) if self.masking is not None else {}
+
     async def clean_answer_text(self, text: str) -> str:
         """A text that a model wrote, masked as an answer of the call. Raises ContentBlocked, SanitizerFailed."""
         return await self.masking.clean_answer_text(text) if self.masking is not None else text

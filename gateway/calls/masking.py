@@ -102,6 +102,10 @@ class Masking:
         """What the placeholders stand for, `{EMAIL_1: value}`."""
         return self._placeholders.as_map() if self._placeholders is not None else {}
 
+    def values_in(self, texts: object) -> dict[str, str]:
+        """Those of `values` whose names stand in these texts."""
+        return self._placeholders.values_in(texts) if self._placeholders is not None else {}
+
     def know(self, values: Mapping[str, str], own: Json) -> None:
         """Put these values back too: those of a stored text that is shown. `own`: what of it its caller wrote, in the
         form of a request, with placeholders."""
@@ -111,7 +115,7 @@ class Masking:
 
     def noted(self, state: Json) -> Json:
         """See domain.StateNames."""
-        values = self._placeholders.values_in(state) if self._placeholders else {}
+        values = self.values_in(state)
         return {**state, VALUES: values} if values else state
 
     def met(self, state: Json) -> Json:

@@ -73,8 +73,8 @@ _STATES = ("encrypted_content", "signature", "thought_signature")
 _ITEM = re.compile(r"\b(output|data|content)\[(\d+)\]|\.item\b")
 """Where an item of an answer is in the path of a text, or in that of an event's."""
 _IN_CALL = re.compile(r"\.(?:input|actions?|operation)\b")
-_UNNAMED_CALLS = frozenset(("shell_call", "local_shell_call", "apply_patch_call", "computer_call"))
-"""Types of calls that the caller runs, and that name no tool: their kind is its name (`wire.responses.call_kinds`)."""
+_CALL, _CALL_ID = "_call", "call_id"
+"""End of the type of an item that calls a tool, and the member of one whose caller runs it."""
 _HOSTED_CALL = "server_tool_use"
 """A call of `/v1/messages` that the gateway or its upstream has run."""
 
@@ -191,8 +191,10 @@ class Placeholders:
         return f"[{name}]"
 
     def values_in(self, value: Any) -> dict[str, str]:
-        """Of the names that were given out and stand in a decoded value: `{EMAIL_1: value}`."""
-        return {name: self._values[name] for name in sorted(_typed_in(value) or ()) if name in self._values}
+        """Of the names that were given out those that stand in a decoded value, `{EMAIL_1: value}`; all where it has
+        too many."""
+        typed = _typed_in(value)
+        return {name: held for name, held in sorted(self._values.items()) if typed is None or name in typed}
 
     def value_of(self, name: str) -> str | None:
         """What a name stands for; None for one that was not given out."""
@@ -326,16 +328,17 @@ class Restorer:
             if not reading.is_json and last - first != len(match.group()):
                 continue  # escapes mean nothing here
             entity = name.rpartition("_")[0]
-            is_free = (
-                self._may_restore(tool)
-                if tool is not None
-                else self._is_free(match, text[last : last + REACH_CHARS], reading)
-            )
-            if not is_free or self._added + len(value) > _MAX_ADDED:
-                self.left[entity] += 1
-                continue
+            if entity != TYPED:
+                is_free = (
+                    self._may_restore(tool)
+                    if tool is not None
+                    else self._is_free(match, text[last : last + REACH_CHARS], reading)
+                )
+                if not is_free or self._added + len(value) > _MAX_ADDED:
+                    self.left[entity] += 1
+                    continue
+                self.restored[entity] += 1
             self._added += len(value)
-            self.restored[entity] += 1
             yield origin(match.start() + _kept_backslashes(match.group())), last, reading.written(value)
             reading.replace(value, last)
 
@@ -370,8 +373,11 @@ class Restorer:
         if not slot.is_there:
             return False
         if slot.form not in ("text", "json", "url"):
-            self.left.update(self.placeholders.entities(slot.text))
-            return False
+            self.left.update(each for each in self.placeholders.entities(slot.text) if each != TYPED)
+            typed = _PLACEHOLDER.sub(self._typed_again, slot.text)
+            if is_changed := typed != slot.text:
+                slot.text = typed
+            return is_changed
         text = slot.text
         tool, reading = self.tool_of(slot, data), flows.get(slot.flow) or self.reading(slot.form)
         edits = list(self.edits(text, 0, len(text), reading, tool=tool))
@@ -381,6 +387,11 @@ class Restorer:
         if edits:
             slot.rewrite(edits)
         return bool(edits)
+
+    def _typed_again(self, match: re.Match[str]) -> str:
+        """What the caller typed, and what was given another name for that: no secret, and no address is led by it."""
+        name = _name_of(match)
+        return (self.placeholders.value_of(name) if name.startswith(TYPED) else None) or match.group()
 
     def restore_again(self, slots: Iterable[TextSlot], data: Json | None, *, counts: bool) -> bool:
         """Restore whole texts of a stream's event; whether one has changed. Without `counts` they repeat what came in
@@ -425,7 +436,9 @@ class Restorer:
     def tool_of(self, slot: TextSlot, data: Json | None) -> str | None:
         """The tool whose arguments a whole text is, or belongs to; None for running text. `data`: the answer or event
         that holds it."""
-        item = _item_of(slot.where, data) if data is not None and _IN_CALL.search(slot.where) else None
+        item = _item_of(slot.where, data) if data is not None else None
+        if item is not None and not _is_own_call(item) and not _IN_CALL.search(slot.where):
+            item = None
         if item is not None and item.get("type") == _HOSTED_CALL:
             return None
         if item is not None and (name := _named(item)):
@@ -527,9 +540,13 @@ def _item_of(where: str, data: Json) -> Json | None:
 
 
 def _named(item: Json) -> str:
-    """The name of the tool that an item calls; a call without one is named by its kind. Empty for other items."""
-    kind = item.get("type")
-    return kind.removesuffix("_call") if kind in _UNNAMED_CALLS else str(item.get("name") or "")
+    """The name of the tool that an item calls; a call without one is named by its kind (`shell`). Empty for others."""
+    return str(item.get("name") or (item["type"].removesuffix(_CALL) if _is_own_call(item) else ""))
+
+
+def _is_own_call(item: Json) -> bool:
+    """Whether the caller runs what an item calls, also of kinds that are not known here."""
+    return str(item.get("type")).endswith(_CALL) and bool(item.get(_CALL_ID))
 
 
 def _name_of(match: re.Match[str]) -> str:
@@ -584,7 +601,11 @@ def _rename(holder: Any, renamed: Mapping[str, str]) -> None:
 
 
 def _respell(holder: Any, respelt: Callable[[re.Match[str]], str], skipped: Collection[int] = ()) -> None:
-    """Write all placeholders in the strings of an item anew, but for what is `skipped`, by identity."""
+    """Write all placeholders in the strings and names of an item anew, but for what is `skipped`, by identity."""
+    if isinstance(holder, dict) and any("[" in name for name in holder):
+        members = {_PLACEHOLDER.sub(respelt, name): value for name, value in holder.items()}
+        holder.clear()
+        holder.update(members)
     for key, value in list(holder.items() if isinstance(holder, dict) else enumerate(holder)):
         if isinstance(value, str) and "[" in value:
             holder[key] = _PLACEHOLDER.sub(respelt, value)

@@ -15,10 +15,10 @@ import pytest
 from tests.support.paths import ROOT
 
 BUDGETS = {
-    "access": 1724,
+    "access": 1729,
     "app": 1023,
     "bench": 6665,
-    "calls": 752,
+    "calls": 756,
     "child": 418,
     "cli": 2309,
     "config": 738,
@@ -31,14 +31,14 @@ BUDGETS = {
     "providers": 1895,
     "resilience": 433,
     "runtime": 1374,
-    "sanitize": 5998,
+    "sanitize": 6013,
     "schemas": 242,
-    "services": 5544,
+    "services": 5548,
     "shared_state": 1286,
-    "tests": 49021,
+    "tests": 49072,
     "top": 865,
-    "web": 3627,
-    "wire": 6678,
+    "web": 3629,
+    "wire": 6684,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sqlite3
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -167,3 +168,23 @@ async def test_items_are_masked_as_they_come_and_as_they_go(start_gateway: Start
     texts = made.model_dump_json() + listed.model_dump_json() + "".join(item.model_dump_json() for item in shown)
     assert "AKIAQ3EGRJ7TYVPLQWNE" not in texts and texts.count("[REDACTED:SECRET]") >= 5
     assert "AKIA" not in json.dumps(upstream.last.body) and "AKIA" not in server.log_text()
+
+
+async def test_the_names_of_metadata_that_was_replaced_are_forgotten(
+    start_gateway: StartGateway, upstream: Upstream
+) -> None:
+    more = "\n[sanitize]\nroutes = ['responses']\nprofile = 'reversible'\n[guardrail]\nenabled = 'off'\n"
+    server = await start_gateway(toml(upstream) + more)
+    place = "/v1/conversations"
+    _, made, _ = await send(server, place, {"items": [{"role": "user", "content": "I am ann@posthaus.org"}]})
+    sizes = []
+    for turn in range(6):
+        metadata = {f"m{n}": f"p{turn}.{n}@posthaus.org" for n in range(16)}
+        _, shown, _ = await send(server, f"{place}/{made['id']}", {"metadata": metadata})
+        assert shown["metadata"] == metadata
+        database = sqlite3.connect(server.config.state_dir / "state.sqlite3")
+        sizes.append(sum(len(str(row)) for row in database.iterdump()))
+        database.close()
+    assert max(sizes) < 1.1 * sizes[0]
+    _, items, _ = await send(server, f"{place}/{made['id']}/items", method="GET")
+    assert items["data"][0]["content"][0]["text"] == "I am ann@posthaus.org"

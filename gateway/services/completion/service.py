@@ -22,7 +22,7 @@ from gateway.services.completion.attempts import Attempt, ModelEntry, Plan
 from gateway.services.completion.images import inline_images
 from gateway.services.completion.turns import SealedStates, Turn, TurnMemory
 from gateway.wire.caller_addresses import refuse_in_tools, refuse_media
-from gateway.wire.chat.answer import AnswerContext, normalise_answer, said_bytes, told_usage
+from gateway.wire.chat.answer import AnswerContext, SaidBytes, normalise_answer, told_usage
 from gateway.wire.chat.kept import NO_CARRIER, Carrier
 from gateway.wire.chat.request import ImagePlace, image_parts, is_legacy, needs_json_check, to_upstream
 from gateway.wire.chat.stream import ChatStream, require_json
@@ -87,7 +87,7 @@ class CompletionService:
             if held is None:
                 count_usage(answer["usage"], stats)
             else:
-                held.wrote(sum(said_bytes(choice["message"]) for choice in answer["choices"]))
+                held.wrote(sum(SaidBytes().of(choice["message"]) for choice in answer["choices"]))
         stats.made = context.state_of(0)
         call.turn.remember(context.states.values())
         if is_checked:
@@ -113,7 +113,7 @@ class CompletionService:
                     context = _context(call, attempt, stats)
                     stats.made = context.state_of(0)
                     joins = relay if relay is not None and relay.mask is None and held is None else None
-                    checks = needs_json_check(body, attempt.target.options)
+                    checks, said = needs_json_check(body, attempt.target.options), SaidBytes()
                     state = ChatStream(context, keep_text=checks, joins=joins)
                     if relay is not None:
                         relay.convert = state.relayed if held is None else partial(_within, held, state)
@@ -124,7 +124,11 @@ class CompletionService:
                             async for batch in payloads:
                                 events, fault = state.take(batch)
                                 is_spent = False
-                                if held is not None and held.wrote(size := _size(events)) and not await held.extend():
+                                if (
+                                    held is not None
+                                    and held.wrote(size := _size(events, said))
+                                    and not await held.extend()
+                                ):
                                     is_spent = True
                                     events = first_within(events, held.cut(size), _size)
                                 if events or (relay is not None and relay.is_over):
@@ -273,14 +277,14 @@ class _ChatCall(NamedTuple):
     held: CallBudget | None = None
 
 
-def _size(events: EventBatch) -> int:
-    """Bytes of all that a model has said in the events of one read."""
-    size = 0
+def _size(events: EventBatch, said: SaidBytes | None = None) -> int:
+    """Bytes of all that a model has said in the events of one read. `said`: counts those of the stream before."""
+    size, said = 0, said or SaidBytes()
     for event in events:
         if event.relayed is not None and event.data is None:
             size += utf8_size(event.text)
         elif event.data is not None:
-            size += sum(said_bytes(choice["delta"]) for choice in event.data["choices"])
+            size += sum(said.of(choice["delta"]) for choice in event.data["choices"])
     return size
 
 

@@ -45,7 +45,8 @@ class ConversationsHandler:
         call, (owner, conversation_id) = request[CALL], await self._place(request)
         if "metadata" not in call.body:
             raise InvalidRequest("metadata: is required", param="metadata")
-        sealed = self._maps.sealed(call.values, call.caller)
+        kept = await self._conversations.get(owner, conversation_id)
+        sealed = self._maps.sealed(call.values_in([kept.items, call.body["metadata"]]), call.caller)
         changed = await self._conversations.update(owner, conversation_id, call.body["metadata"], sealed)
         await self._maps.keep_for_0_4(call.caller, conversation_id, sealed)
         return JsonReply(changed.shown())

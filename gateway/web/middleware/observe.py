@@ -50,6 +50,7 @@ def observing(server: ServerState) -> Middleware:
             status = CLIENT_GONE if stats.outcome == "client_gone" else reply.status
             return reply
         except asyncio.CancelledError:
+            events = stats.sent_events
             stats.outcome = stats.outcome or "client_gone"
             raise
         finally:

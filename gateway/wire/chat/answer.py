@@ -320,23 +320,32 @@ def told_usage(usage: Any) -> Json:
     return normalise_usage(usage, lambda: 0, 0)[0]
 
 
-_SAID = ("content", "reasoning_content", "refusal")
 _UNSAID = frozenset(("role", "id", "type", "index", "format", "status", "object", "signature", "thought_signature",
                      "encrypted_content"))  # fmt: skip
+_FOUND = frozenset(("annotations", "citations", "search_results"))
+"""Members with excerpts of pages, which the model did not write."""
 _MEDIA_CHARS = 16
 """Characters of base64 that count as a byte: sound has far fewer tokens than text."""
 
 
-def said_bytes(message: Json) -> int:
-    """Bytes of what a model has written in a normal message or delta: text, thoughts, refusal, calls, and what stands
-    in members that nobody here knows. Details of thoughts repeat these."""
-    size = sum(utf8_size(text) for name in _SAID if isinstance(text := message.get(name), str))
-    for name in message.keys() - _UNSAID - {*_SAID, "reasoning_details"}:
-        size += _bytes_below(name, message[name])
-    if message.get("reasoning_details"):
-        thoughts = message.get("reasoning_content")
-        size += max(0, _bytes_below("", message["reasoning_details"]) - utf8_size(thoughts or ""))
-    return size
+class SaidBytes:
+    """Counts what a model has written in the messages of an answer, or in the deltas of a stream: text, thoughts,
+    refusal, calls, and what stands in members that nobody here knows. Details of thoughts repeat these."""
+
+    def __init__(self) -> None:
+        self._thoughts = self._details = 0
+
+    def of(self, message: Json) -> int:
+        """Bytes of a normal message or delta, beyond those before it."""
+        size, before = 0, max(self._thoughts, self._details)
+        for name, value in message.items():
+            if name == "reasoning_details":
+                self._details += _bytes_below("", value)
+            elif name == "reasoning_content" and isinstance(value, str):
+                self._thoughts += utf8_size(value)
+            elif name not in _UNSAID and name not in _FOUND:
+                size += utf8_size(value) if isinstance(value, str) else _bytes_below(name, value)
+        return size + max(self._thoughts, self._details) - before
 
 
 def _bytes_below(name: str, value: Any) -> int:

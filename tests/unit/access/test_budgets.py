@@ -133,10 +133,11 @@ async def test_a_backends_own_limit_is_reserved_and_lowered_beside_the_usual_one
 
 
 @pytest.mark.parametrize("name", ["n", "best_of", "candidate_count", "num_return_sequences"])
-async def test_a_number_of_answers_counts_however_json_writes_it(budgets: Budgets, name: str) -> None:
+@pytest.mark.parametrize("four", [4, 4.0, "4"])
+async def test_a_number_of_answers_counts_however_json_writes_it(budgets: Budgets, name: str, four: object) -> None:
     key = Key(budgets, tokens_per_day=10_000)
-    await key.reserve({**BODY, "max_tokens": 1000.0, name: 4.0})
-    assert key.left() == 10_000 - INPUT - 4 * 1000
+    await key.reserve({**BODY, "max_tokens": 1000.0, name: four})
+    assert 10_000 - INPUT - 4 * 1000 - key.left() in (0, 1)  # a string is a token of input too
 
 
 async def test_what_is_left_is_divided_among_the_answers(budgets: Budgets) -> None:

@@ -1,8 +1,10 @@
 """Values that come back: placeholders in a request, and the values again in its answer, whole and streamed."""
 
+import copy
 import itertools
 import time
 from collections.abc import Iterable
+from typing import Any
 
 import orjson
 import pytest
@@ -83,11 +85,16 @@ def test_the_parts_of_an_answer_are_read_as_one_text() -> None:
 
 def test_what_is_typed_later_gets_a_name_of_its_own_and_comes_back_as_it_was() -> None:
     placeholders, stored = prepared(), {"text": "to [EMAIL_1]"}
-    body = {"input": [stored, {"text": "keep [email_1] and [EMAIL_7]"}], "instructions": "[SECRET_1]"}
+    body = {"input": [stored, {"text": "keep [email_1] and [EMAIL_7]"}], "tools": [{"[SECRET_1]": "[SECRET_1]"}]}
     placeholders.set_apart(body, {id(stored)})
     assert stored["text"] == "to [EMAIL_1]"
-    assert body == {"input": [stored, {"text": "keep [TYPED_1] and [EMAIL_7]"}], "instructions": "[TYPED_2]"}
-    assert whole("[TYPED_1] [TYPED_2] [EMAIL_1]", restorer=Restorer(placeholders)) == f"[email_1] [SECRET_1] {MAIL}"
+    assert body == {"input": [stored, {"text": "keep [TYPED_1] and [EMAIL_7]"}], "tools": [{"[TYPED_2]": "[TYPED_2]"}]}
+    restorer = Restorer(placeholders)
+    assert whole("[TYPED_1] [TYPED_2] [EMAIL_1]", restorer=restorer) == f"[email_1] [SECRET_1] {MAIL}"
+    assert whole("https://x.example/?q=[TYPED_1]", restorer=restorer) == "https://x.example/?q=[email_1]"
+    echo = {"name": "[TYPED_2]"}
+    assert list(restorer.restore_all([TextSlot(echo, "name", "tools[0].name", "label")])) == [True]
+    assert echo == {"name": "[SECRET_1]"} and restorer.restored == {"EMAIL": 1} and not restorer.left
 
 
 def test_what_lost_its_brackets_is_counted() -> None:
@@ -282,6 +289,16 @@ def test_only_the_named_tools_get_values() -> None:
     for each in (holder, other):
         list(restorer.restore_all([TextSlot(each, "arguments", "x", "json")]))
     assert MAIL in holder["arguments"] and MAIL not in other["arguments"] and restorer.left == {"EMAIL": 1}
+
+
+@pytest.mark.parametrize("kind", ["shell_call", "computer_call", "tool_search_call", "brand_new_call"])
+def test_calls_that_the_caller_runs_are_named_by_their_kind_where_they_name_no_tool(kind: str) -> None:
+    item: dict[str, Any] = {"type": kind, "id": "i", "call_id": "c", "payload": {"run": "x [SECRET_1]"}}
+    for tools, shown in ((False, "[SECRET_1]"), ((kind.removesuffix("_call"),), KEY)):
+        data = {"output": [copy.deepcopy(item), {**copy.deepcopy(item), "call_id": None}]}
+        slots = [TextSlot(data["output"][at]["payload"], "run", f"output[{at}].payload.run") for at in (0, 1)]
+        list(Restorer(prepared(), tools=tools).restore_all(slots, data))
+        assert [each["payload"]["run"] for each in data["output"]] == [f"x {shown}", f"x {KEY}"]
 
 
 def test_what_a_model_makes_up_is_masked_and_what_comes_back_is_not() -> None:
