@@ -13,6 +13,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from gateway.domain import EventStream, Json
 from gateway.wire import sse
+from gateway.wire.untrusted_json import tables_in
+from gateway.wire.url_citations import flat
 
 LOGPROBS_LEFT_OUT = "logprobs were left out: only /v1/chat/completions without web search has them"
 """A warning. The tokens of several rounds, cut anew at citations, do not spell the pieces of the text; and responses
@@ -75,6 +77,13 @@ class ClientCall:
 
 
 @dataclass(frozen=True, slots=True)
+class Citations:
+    """Annotations that an upstream has made of the text so far, as the Responses API has them."""
+
+    notes: list[Json]
+
+
+@dataclass(frozen=True, slots=True)
 class CallPhase:
     """A hosted call went on: `in_progress`, `searching`, `completed` or `failed` for a search."""
 
@@ -104,7 +113,7 @@ class AnswerEnd:
     matched: Any = None
 
 
-HostedEvent: TypeAlias = TextPiece | ReasoningPiece | ClientCall | CallPhase | AnswerStart | AnswerEnd
+HostedEvent: TypeAlias = TextPiece | ReasoningPiece | ClientCall | Citations | CallPhase | AnswerStart | AnswerEnd
 HostedEvents: TypeAlias = AsyncGenerator[list[HostedEvent], None]
 
 _MATCHED_STOP = ("stop_reason", "matched_stop")
@@ -170,7 +179,10 @@ class _ChunkReader:
             yield AnswerStart(self._identity)
         self._usage = chunk.get("usage") or self._usage
         for choice in chunk.get("choices") or ():
-            yield from pieces_of(choice.get("delta") or choice.get("message") or {})
+            message = choice.get("delta") or choice.get("message") or {}
+            yield from pieces_of(message)
+            if notes := tables_in(message, "annotations"):
+                yield Citations([flat(note) for note in notes])
             self._finish = choice.get("finish_reason") or self._finish
             self._backend = choice.get("provider_specific_fields") or self._backend
             self._matched = next((choice[name] for name in _MATCHED_STOP if choice.get(name)), None) or self._matched

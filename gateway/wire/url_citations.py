@@ -91,6 +91,22 @@ def annotated(answer: Any) -> Iterator[Any]:
         yield from _parts(answer)
 
 
+def flat(note: Json) -> Json:
+    """A citation of chat as the Responses API has it; any other annotation as it is."""
+    inner = note.get("url_citation")
+    return {"type": note.get("type", "url_citation"), **inner} if isinstance(inner, dict) else note
+
+
+def nested(note: Json, offset: int = 0) -> Json:
+    """A citation of the Responses API as chat has it, `offset` characters further on; any other annotation as it is."""
+    if note.get("type") != "url_citation" or "url_citation" in note:
+        return note
+    inner = {name: value for name, value in note.items() if name != "type"}
+    start, end = _span(note)
+    place = {"start_index": start + offset, "end_index": end + offset} if end else {}
+    return {"type": "url_citation", "url_citation": {**inner, **place}}
+
+
 def _parts(item: Json) -> list[Any]:
     content = item.get("content")
     return content if isinstance(content, list) else []

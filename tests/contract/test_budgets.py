@@ -35,10 +35,10 @@ BUDGETS = {
     "schemas": 242,
     "services": 5548,
     "shared_state": 1286,
-    "tests": 49072,
+    "tests": 49107,
     "top": 865,
     "web": 3629,
-    "wire": 6684,
+    "wire": 6734,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {

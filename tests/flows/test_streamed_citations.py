@@ -8,7 +8,7 @@ from tests.flows.test_responses_native import DONE, MESSAGE, event
 from tests.support import upstream as up
 from tests.support.asking import CHAT, RESPONSES, send, toml
 from tests.support.gateways import InProcessGateway, StartGateway
-from tests.support.upstream import Upstream
+from tests.support.upstream import Exchange, Upstream
 
 MAIL, CARD = "jane.doe@posthaus.org", "4539 1488 0343 6467"
 TEXT = f"[EMAIL_1] paid with {CARD}, says the report that [EMAIL_1] wrote."
@@ -88,18 +88,66 @@ async def chat(start_gateway: StartGateway, upstream: Upstream) -> InProcessGate
     return await start_gateway(toml(upstream) + ROUTES)
 
 
-@pytest.mark.parametrize("size", [1, 7, 200])
-async def test_citations_of_a_chat_stream(chat: InProcessGateway, upstream: Upstream, size: int) -> None:
-    notes = [
+def nested() -> list[dict[str, Any]]:
+    """The citations as chat has them."""
+    return [
         {"type": "url_citation", "url_citation": {name: note[name] for name in note if name != "type"}}
         for note in citations()
     ]
-    upstream.will(
-        up.stream(*(up.chunk({"content": piece}) for piece in pieces(size)), up.chunk({"annotations": notes}),
-                  up.chunk({}, "stop"), up.DONE)
-    )  # fmt: skip
-    asked = {"model": "SvcLLM", "messages": [{"role": "user", "content": f"I am {MAIL}"}], "stream": True}
-    _, events, _ = await send(chat, CHAT, asked)
-    deltas = [choice["delta"] for each in events for choice in each["choices"]]
-    text = "".join(delta.get("content") or "" for delta in deltas)
-    assert linked(text, [note for delta in deltas for note in delta.get("annotations") or ()]) == SHOWN
+
+
+def chat_chunks(size: int) -> list[bytes]:
+    texts = [up.chunk({"content": piece}) for piece in pieces(size)]
+    return [*texts, up.chunk({"annotations": nested()}), up.chunk({}, "stop"), up.DONE]
+
+
+async def asked_on_chat(server: InProcessGateway, stream: bool) -> list[str]:
+    """The words that the citations of a chat answer mark."""
+    asked = {"model": "SvcLLM", "messages": [{"role": "user", "content": f"I am {MAIL}"}], "stream": stream}
+    _, answer, _ = await send(server, CHAT, asked)
+    messages = [choice["delta"] for each in answer for choice in each["choices"]] if stream else []
+    messages = messages or [answer["choices"][0]["message"]]
+    text = "".join(message.get("content") or "" for message in messages)
+    return linked(text, [note for message in messages for note in message.get("annotations") or ()])
+
+
+@pytest.mark.parametrize("size", [1, 7, 200])
+async def test_citations_of_a_chat_stream(chat: InProcessGateway, upstream: Upstream, size: int) -> None:
+    upstream.will(up.stream(*chat_chunks(size)))
+    assert await asked_on_chat(chat, stream=True) == SHOWN
+
+
+@pytest.mark.parametrize("background", [False, True], ids=["live", "background"])
+async def test_citations_of_a_chat_upstream_are_on_the_responses_route(
+    chat: InProcessGateway, upstream: Upstream, background: bool
+) -> None:
+    asked = {"model": "SvcLLM", "input": f"I am {MAIL}", "background": background}
+    upstream.will(up.stream(*chat_chunks(7)))
+    _, events, _ = await send(chat, RESPONSES, {**asked, "stream": True})
+    assert of_stream(events) == [SHOWN, SHOWN, SHOWN, SHOWN]
+    if not background:
+        whole = up.completion(TEXT)
+        whole["choices"][0]["message"]["annotations"] = nested()
+        upstream.will(up.answer(whole))
+        _, answer, _ = await send(chat, RESPONSES, asked)
+        part = answer["output"][0]["content"][0]
+        assert linked(part["text"], part["annotations"]) == SHOWN
+        assert part["annotations"][0] == {**part["annotations"][0], "type": "url_citation", "url": "https://x.org/0"}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_citations_of_a_responses_upstream_are_on_the_chat_route(
+    start_gateway: StartGateway, upstream: Upstream, stream: bool
+) -> None:
+    async def script(exchange: Exchange) -> None:
+        if exchange.seen.path.endswith("chat/completions"):
+            await up.answer({"detail": "Not Found"}, status=404)(exchange)
+        elif exchange.seen.body.get("stream"):
+            await up.stream(*native(7))(exchange)
+        else:
+            part = {"type": "output_text", "text": TEXT, "annotations": citations()}
+            await up.answer({**DONE, "output": [{**MESSAGE, "content": [part]}]})(exchange)
+
+    server = await start_gateway(toml(upstream, responses="'native'") + ROUTES)
+    upstream.will(script)
+    assert await asked_on_chat(server, stream) == SHOWN

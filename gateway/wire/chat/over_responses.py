@@ -17,6 +17,7 @@ from gateway.domain import Json
 from gateway.wire.chat.request import flat
 from gateway.wire.mended_json import mended_json
 from gateway.wire.untrusted_json import list_in, table_in, tables_in
+from gateway.wire.url_citations import nested
 
 _ITEMS = "reasoning_items"
 _TRANSLATED = frozenset((
@@ -85,14 +86,16 @@ def _joined(content: Any) -> str:
 def to_completion(response: Json) -> Json:
     """A chat completion made of a whole response."""
     message: Json = {"role": "assistant", "content": None}
-    calls, kept = list[Json](), list[Json]()
+    calls, kept, notes = list[Json](), list[Json](), list[Json]()
     for item in tables_in(response, "output"):
         kind = item.get("type", "message")
         if kind == "message":
             for part in tables_in(item, "content"):
                 for name, field in (("content", "text"), ("refusal", "refusal")):
                     if isinstance(part.get(field), str):
-                        message[name] = (message.get(name) or "") + part[field]
+                        before = message.get(name) or ""
+                        message[name] = before + part[field]
+                        notes += [nested(note, len(before)) for note in tables_in(part, "annotations")]
         elif kind == "reasoning":
             kept.append(item)
             texts = [part.get("text") or "" for name in ("summary", "content") for part in tables_in(item, name)]
@@ -101,6 +104,7 @@ def to_completion(response: Json) -> Json:
             function = {"name": item.get("name"), "arguments": item.get("arguments")}
             calls.append({"id": item.get("call_id"), "type": "function", "function": function})
     message |= {"tool_calls": calls} if calls else {}
+    message |= {"annotations": notes} if notes else {}
     message |= {_ITEMS: kept} if kept else {}
     choice = {"index": 0, "message": message, "finish_reason": _finish(response, has_calls=bool(calls))}
     named = {"id": response.get("id"), "created": response.get("created_at"), "usage": response.get("usage")}
@@ -121,6 +125,9 @@ class ChunksOfEvents:
         self._calls: dict[Any, int] = {}
         self._sent: set[Any] = set()
         """Places in the output of which text or arguments have come: some servers send them at their end alone."""
+        self._chars = 0
+        self._begins: dict[tuple[Any, Any], int] = {}
+        """Where the texts begin in that of the message, by their places in the output."""
 
     def take(self, data: bytes) -> list[bytes]:
         """The chunks for an event; what is no event goes on as it is."""
@@ -135,7 +142,14 @@ class ChunksOfEvents:
         kind, item, place = event.get("type"), table_in(event, "item"), event.get("output_index")
         if kind in _TEXT_EVENTS:
             self._sent.add(place)
-            return [_chunk({_TEXT_EVENTS[kind]: event.get("delta")})]
+            name, text = _TEXT_EVENTS[kind], event.get("delta")
+            if name == "content" and isinstance(text, str):
+                self._begins.setdefault((place, event.get("content_index")), self._chars)
+                self._chars += len(text)
+            return [_chunk({name: text})]
+        if kind == "response.output_text.annotation.added":
+            begin = self._begins.get((place, event.get("content_index")), self._chars)
+            return [_chunk({"annotations": [nested(table_in(event, "annotation"), begin)]})]
         if kind == "response.output_item.added" and item.get("type") == "function_call":
             number = self._calls[place] = len(self._calls)
             self._sent |= {place} if item.get("arguments") else set()
@@ -162,7 +176,7 @@ class ChunksOfEvents:
         delta: Json = {_ITEMS: message[_ITEMS]} if _ITEMS in message else {}
         if place not in self._sent:
             self._sent.add(place)
-            names = ("content", "refusal", "reasoning_content")
+            names = ("content", "refusal", "reasoning_content", "annotations")
             delta |= {name: message[name] for name in names if message.get(name)}
             for call in message.get("tool_calls") or ():
                 number = self._calls.setdefault(place, len(self._calls))

@@ -41,6 +41,7 @@ from gateway.wire.hosted_answer import (
     AnswerEnd,
     AnswerStart,
     CallPhase,
+    Citations,
     ClientCall,
     HostedCall,
     HostedEvent,
@@ -58,6 +59,7 @@ from gateway.wire.responses.streamed_call import StreamedCall
 from gateway.wire.responses.tool_names import ToolNames
 from gateway.wire.untrusted_json import list_in
 
+_MORE_THAN_TEXT = ("reasoning_content", "refusal", "tool_calls", "annotations")
 _NO_ANSWER = ("reasoning", "compaction")
 """Items after which a message must follow, if it is an empty one."""
 
@@ -106,6 +108,7 @@ class ResponseStream:
         self._is_refusal = False
         self._reasoning: Json | None = None
         self._text: list[str] = []  # of whichever is open
+        self._notes: list[Json] = []  # citations that have no text yet
         self._calls: dict[int, StreamedCall] = {}
         self.names = names or ToolNames()
         self._closed: set[str] = set()
@@ -149,7 +152,7 @@ class ResponseStream:
         """
         choice, wanted = answer["choices"][0], list_in(self._body, "include")
         message = choice["message"]
-        if self._before or wanted or any(message.get(name) for name in ("reasoning_content", "refusal", "tool_calls")):
+        if self._before or wanted or any(message.get(name) for name in _MORE_THAN_TEXT):
             return self.made_of(events_of_whole(answer))
         self._identify(answer)
         parts = [objects.text_part(message.get("content") or "")]
@@ -279,6 +282,10 @@ class ResponseStream:
                 yield from self._text_events(event)
             case ReasoningPiece(text):
                 yield from self._reasoning_events(text)
+            case Citations(notes):
+                self._notes += notes
+                if self._message is not None and not self._is_refusal:
+                    yield from self._note_events()
             case ClientCall(delta):
                 yield from self._call_events(delta)
             case CallPhase(call, phase):
@@ -331,6 +338,20 @@ class ResponseStream:
             part["annotations"].append(note)
             fields = {**place, "annotation_index": len(part["annotations"]) - 1, "annotation": note}
             yield self._event("response.output_text.annotation.added", fields)
+        yield from self._note_events()
+
+    def _note_events(self) -> Iterator[Event]:
+        """Add the upstream's own citations to the open text; those that came before it are added with its first
+        piece."""
+        if not self._notes:
+            return
+        assert self._message is not None
+        place, kept = {**self._position(self._message), "content_index": 0}, self._message["content"][0]["annotations"]
+        for note in self._notes:
+            kept.append(note)
+            fields = {**place, "annotation_index": len(kept) - 1, "annotation": dict(note)}
+            yield self._event("response.output_text.annotation.added", fields)
+        self._notes.clear()
 
     def _finish_delta(self, final: _FinalText, notes: list[Json], data: Json) -> Json:
         """Called with the masked delta, in the order of the stream: sets the positions of the links that it is."""
