@@ -13,7 +13,7 @@ with ASCII letters (confusables.txt, read 2026-11-21), Cyrillic, Greek and Armen
 import codecs
 import re
 import unicodedata
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from itertools import accumulate
 
@@ -165,7 +165,7 @@ _CONTINUED = ((b"\\\\n", b"   "),)
 
 _SIGN = re.compile(
     rb"(?:\x1b|\\u001[bB]|\\x1[bB]|%1[bB]|\\033|\\e)\[[0-9;]{0,16}[A-Za-z]"
-    rb"|(?:\\u00|\\x|%)[0-7][0-9A-Fa-f]|\\[01][0-7]{2}|\\u(?:00[aA]0|20(?:0[0-9aA]|2[89fF]|5[fF])|3000)"
+    rb"|(?:(?<!\\)\\++u00|\\x|%)[0-7][0-9A-Fa-f]|\\[01][0-7]{2}|\\u(?:00[aA]0|20(?:0[0-9aA]|2[89fF]|5[fF])|3000)"
 )
 """A sequence that colours a terminal's text; an ASCII character as JSON, programs and addresses spell it; a blank or
 line end beyond ASCII."""
@@ -194,8 +194,9 @@ def _show_sign(escape: re.Match[bytes]) -> bytes:
 
 _BACKSLASH, _SPACE, _LAST_SIGN = 0x5C, 0x20, 0x7E
 _ESCAPED = re2.compile(rb'\\["_-]')
-_ESCAPED_QUOTE = re.compile(rb'\\{1,7}(?=")')
-"""The backslashes of quotation marks in quoted JSON: dropped, so that its names and values read like those of JSON."""
+_ESCAPED_QUOTE = re.compile(rb'(?<!\\)\\++(?=")')
+"""The backslashes of quotation marks in quoted JSON: dropped, so that its names and values read like those of JSON.
+`View.backslashes` tells the marks of one document from those of another one within it."""
 
 
 _ESCAPED_MARK = re.compile(rb"(?<=[A-Za-z0-9])\\{1,2}(?=[_-][A-Za-z0-9])")
@@ -296,6 +297,11 @@ class View:
         if self._long_words is None:
             self._long_words = LongWords(self.folded)
         return self._long_words
+
+    def backslashes(self, at: int) -> int:
+        """How many characters were dropped right before an offset of the folded bytes: for a quotation mark, the
+        backslashes that escape it."""
+        return bisect_right(self._dropped, at) - bisect_left(self._dropped, at) if self._dropped else 0
 
     @property
     def is_shifted(self) -> bool:

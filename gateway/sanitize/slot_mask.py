@@ -54,7 +54,7 @@ _PLAIN_KEYS = frozenset(
 _MASKING = ("redact", "replace")
 _MIN_NAMED_CHARS = 4
 """Shorter values are scanned without their name, since no name makes a secret or a number of them
-(`detectors.value_forms`). In an object of free names each name was scanned twice for values of one letter."""
+(`detectors.value_forms.MIN_CHARS`). In an object of free names each name was scanned twice for values of one letter."""
 
 
 @dataclass(slots=True)
@@ -124,6 +124,10 @@ class KnownValues:
     def scan_parts(self, text: str, allowance: SharedAllowance | None, prefix: str = "") -> Iterator[list[Finding]]:
         """As `Scanner.scan_parts`."""
         yield self.scan(text)
+
+    def scan_member(self, name: str, value: str) -> list[Finding]:
+        """Nothing: names say nothing of values that are known."""
+        return []
 
     def scan_url(self, url: str) -> list[Finding]:
         """As `Scanner.scan_url`."""
@@ -215,6 +219,9 @@ class SlotMasker:
         ]
         joined = Joined([name + slot.text for name, slot in zip(names, members, strict=True)], "\n")
         touched: dict[int, list[Finding]] = {}
+        for index, slot in enumerate(members):
+            if names[index] and (whole := self._scanner.scan_member(names[index][:-2], slot.text)):
+                touched[index] = whole
         for finding in self._scan(joined.text):
             for index, low, high in joined.touched(finding.start, finding.end):
                 inside = finding._replace(start=max(low - len(names[index]), 0), end=high - len(names[index]))
@@ -262,7 +269,10 @@ class SlotMasker:
     def _clean_text(self, text: str, name: str, where: str) -> str:
         """`name` is the key of the value, scanned as `name: text`: `{"password": …}` names a secret. A text with a
         blocked finding is cut before it."""
-        return _joined(text, self._around(text, self._scanner.scan_parts(text, self._allowance, _prefix(name)), where))
+        prefix = _prefix(name)
+        whole = self._scanner.scan_member(name, text) if prefix else []
+        found = [whole] if whole else self._scanner.scan_parts(text, self._allowance, prefix)
+        return _joined(text, self._around(text, found, where))
 
     def _around(self, text: str, found: Iterable[list[Finding]], where: str) -> Iterator[Kept]:
         """What stays of a text around its findings; all of it where nothing is masked in it."""

@@ -19,6 +19,8 @@ class Finder(Protocol):
 
     def scan_parts(self, text: str, allowance: SharedAllowance | None, prefix: str = "") -> Iterable[list[Finding]]: ...
 
+    def scan_member(self, name: str, value: str) -> list[Finding]: ...
+
     def scan_url(self, url: str) -> list[Finding]: ...
 
 
@@ -37,6 +39,10 @@ class SparingScanner:
         """As `Scanner.scan_parts`."""
         for findings in self._scanner.scan_parts(text, allowance, prefix):
             yield self.spared(text, findings)
+
+    def scan_member(self, name: str, value: str) -> list[Finding]:
+        """As `Scanner.scan_member`."""
+        return self.spared(value, self._scanner.scan_member(name, value))
 
     def scan_url(self, url: str) -> list[Finding]:
         """As `Scanner.scan_url`."""

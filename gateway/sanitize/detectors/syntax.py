@@ -19,7 +19,8 @@ import re2
 from gateway.sanitize.detectors.harmless import is_published_basic, is_published_secret
 from gateway.sanitize.detectors.key_material import BEGINNINGS, find_block
 from gateway.sanitize.detectors.named_secrets import judged, line_end
-from gateway.sanitize.detectors.value_forms import Naming, has_high_entropy, is_identifier, is_placeholder, quote_before
+from gateway.sanitize.detectors.value_forms import Naming, has_high_entropy, is_identifier, is_placeholder
+from gateway.sanitize.detectors.value_spans import quote_before
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
 from gateway.sanitize.re2_search import searcher, spans
@@ -59,6 +60,8 @@ ROWS = (
     Row("path", rb"(?i:/token/|/apikey/|/secret/)", rb"([A-Za-z0-9+=_.%~-]{16,2048})", "random"),
     Row("securestring", rb"(?i:securestring)\s{1,3}(?:--?[A-Za-z]{2,12}\s{1,3}){0,4}", _V, "owned"),
     Row("user", rb"(?:\s-\w{0,3}[uU]|--user|--proxy-user)[ =]{1,3}[\"']?[A-Za-z0-9_.@-]{1,64}:", _V, "setting"),
+    Row("pgpass", rb"(?:^|\n)[A-Za-z0-9_.*-]{1,64}:(?:[0-9]{4,5}|\*):[^\s:]{1,64}:[^\s:]{1,64}:",
+        rb"(\S{4,160})", "setting"),
     Row("wifi", rb"WIFI:(?:[THRS]:[^;\n]{0,40};){0,4}P:", rb"([^;\n]{4,63})", "setting"),
     Row("block", BEGINNINGS, rb"", "paired"),
     Row("cookies", rb"(?i:cookie):[ \t]?|(?i:-cookie)[ =][\"']?|--cookie[ =]|\scurl [^\n]{0,80}-b ",
