@@ -222,17 +222,17 @@ class Reading:
     def __init__(self, form: str, is_json: bool | None) -> None:
         self._form, self.is_json = form, is_json
         self._at = 0
-        self._addresses, self._strings = AddressReader(), JsonStrings()
+        self._addresses, self._strings = AddressReader(), JsonStrings(in_words=not is_json)
         self._incomplete = ""  # an escape that is cut
 
     def upto(self, text: str, index: int) -> None:
         """Read on to an index of the text."""
         if self.is_json is None:
             self.is_json = reads_as_json(text)
+            self._strings = JsonStrings(in_words=not self.is_json)
         if index > self._at:
             piece, self._at = text[self._at : index], index
-            if self.is_json:
-                self._strings.read(piece)
+            self._strings.read(piece)
             if self._form != "json":
                 self._addresses.read(self._decoded(piece) if self.is_json else piece)
 
@@ -254,7 +254,7 @@ class Reading:
 
     def written(self, value: str) -> str:
         """A value as it is written at the place that is reached."""
-        return self._strings.written(value, quotes=self._form == "json") if self.is_json else value
+        return self._strings.written(value, quotes=self._form == "json")
 
     def addresses(self, behind: str) -> Iterator[tuple[str, str, bool]]:
         """The addresses that the place is in: (what of one is before it, its rest in `behind`, whether it leads to

@@ -14,9 +14,10 @@ import re2
 from gateway.sanitize.encoded_text import SHORT_DATA_CHARS, read
 from gateway.sanitize.findings import Finding, mask_of
 from gateway.sanitize.json_document import JsonDocument, TooDeep
+from gateway.sanitize.json_strings import JsonStrings
 from gateway.sanitize.policy import Action, ActionTable
 from gateway.sanitize.re2_search import searcher, spans
-from gateway.sanitize.restoring import TYPED, Placeholders
+from gateway.sanitize.restoring import TYPED, Placeholders, reads_as_json
 from gateway.sanitize.scanner import Joined
 from gateway.sanitize.sparing import Finder
 from gateway.sanitize.split_values import mask_seams
@@ -75,10 +76,11 @@ class Masks:
             if len(value) >= _MIN_KNOWN_CHARS and len(self.found) < _MAX_KNOWN and entity != TYPED:
                 self.found.setdefault(value, Finding(0, len(value), entity, certain=True))
 
-    def over(self, finding: Finding, value: str, action: Action) -> str:
-        """The mask over a value."""
-        if len(value) >= _MIN_KNOWN_CHARS and len(self.found) < _MAX_KNOWN and not value.startswith("["):
-            self.found.setdefault(value, finding)
+    def over(self, finding: Finding, value: str, action: Action, spelt: str = "") -> str:
+        """The mask over a value. `spelt`: as it stands in the text, where that has escapes."""
+        for each in (value, spelt):
+            if len(each) >= _MIN_KNOWN_CHARS and len(self.found) < _MAX_KNOWN and not each.startswith("["):
+                self.found.setdefault(each, finding)
         if action == "replace" and self.placeholders is not None:
             return self.placeholders.mask(finding.entity, value)
         return mask_of(finding.entity)
@@ -276,14 +278,15 @@ class SlotMasker:
 
     def _around(self, text: str, found: Iterable[list[Finding]], where: str) -> Iterator[Kept]:
         """What stays of a text around its findings; all of it where nothing is masked in it."""
-        at, end = 0, len(text)
+        at, end, meanings = 0, len(text), _Meanings(text)
         for findings in found:
             for finding in findings:
                 start, action = finding.start, self._report(finding, where)
                 if action == "block":
                     end = min(end, start)
                 elif action in _MASKING and start < end:
-                    yield at, start, self._masks.over(finding, text[start : finding.end], action)
+                    spelt = text[start : finding.end]
+                    yield at, start, self._masks.over(finding, meanings.of(start, spelt), action, spelt)
                     at = finding.end
         yield at, end, ""
 
@@ -310,6 +313,23 @@ class SlotMasker:
             return self._clean_text(text, "", where)
         changes = [self.clean(slot) for slot in document.groups()]
         return document.encoded() if any(changes) else text
+
+
+class _Meanings:
+    """What the values in a text are where strings of JSON hold them: the line ends of a key are no `\\n` there."""
+
+    def __init__(self, text: str) -> None:
+        self._text, self._at = text, 0
+        self._strings: JsonStrings | None = None
+
+    def of(self, start: int, spelt: str) -> str:
+        """The value that is spelt so at `start`; ask for values in order."""
+        if "\\" not in spelt:
+            return spelt
+        self._strings = self._strings or JsonStrings(in_words=not reads_as_json(self._text))
+        self._strings.read(self._text[self._at : start])
+        self._at = start
+        return self._strings.meaning(spelt)
 
 
 def _joined(text: str, kept: Iterable[Kept]) -> str:
