@@ -386,7 +386,7 @@ def judged(text: bytes, at: int, value: bytes, naming: Naming, budget: WorkBudge
         if special is not None:
             return special
     # a value behind a weak name is also tested for randomness, which costs more
-    budget.spend(7 + len(value) // 5 if naming.strong else 12 + len(value) // 3)
+    budget.spend(14 + len(value) // 3 if naming.strong else 36 + len(value) // 2)
     size, certain = judge_secret(value, after, naming)
     if not size:
         if naming.quote in _WITH_BLANKS and after == naming.quote and value.startswith(RESOURCES):
@@ -462,9 +462,9 @@ def find_named_secrets(view: View, budget: WorkBudget, known: Mapping[int, int] 
             break
         name_end = at
         if _PROSE.match(text, at) is not None and _IS_STRONG_NAMED_SECRETS.match(text, start) is None:
-            budget.spend(4)
+            budget.spend(6)
             continue
-        budget.spend(8)
+        budget.spend(16)
         before = _before_name(text, start, budget)
         if before is not None:
             yield before
@@ -528,7 +528,7 @@ def _is_member(between: bytes, quote: bytes) -> bool:
 
 def _whole_value(at: int, value: bytes, naming: Naming, budget: WorkBudget) -> Finding | None:
     """A member's value at `at` as a finding: all of it is a secret, or none."""
-    budget.spend(8 + len(value) // 3)
+    budget.spend(14 + len(value) // 2)
     is_secret, certain = judge_whole(value, naming)
     return Finding(at, at + len(value), "SECRET", certain) if is_secret else None
 
@@ -665,7 +665,7 @@ def _in_same_sentence(view: View, at: int, budget: WorkBudget) -> Iterator[Findi
     """The passwords behind one that ends at `at`: `the old password was X and the new one is Y`."""
     text = view.folded
     for _ in range(_MAX_IN_SENTENCE):
-        budget.spend(6)
+        budget.spend(20)
         words = _NEXT_WORDS.match(text, at)
         if words is None:
             return

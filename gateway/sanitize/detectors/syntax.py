@@ -127,7 +127,7 @@ def find_syntax_secrets(view: View, budget: WorkBudget) -> Iterator[Finding]:
     """Findings of the entity SECRET, in folded offsets; not in order. Raises BudgetExceeded."""
     text, read_to = view.folded, -1
     for start, end in spans(_FIND, text):
-        budget.spend(6)
+        budget.spend(22)
         beginning = _BEGINNINGS.match(text, start, end)
         if beginning is None or beginning.lastgroup is None:
             continue
@@ -157,7 +157,7 @@ def find_syntax_secrets(view: View, budget: WorkBudget) -> Iterator[Finding]:
 def _judge(text: bytes, span: tuple[int, int], judge: Judge, budget: WorkBudget) -> Iterator[Finding]:
     start, end = span
     value = text[start:end]
-    budget.spend(6 + len(value) // 8)
+    budget.spend(30 + len(value) // 4)
     if judge == "digits":
         if value not in _EXAMPLE_CODES:
             is_owned = text[start - 1 : start] in (b'"', b"'") or b":" in text[start - 3 : start]
