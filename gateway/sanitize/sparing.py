@@ -55,11 +55,10 @@ class SparingScanner:
             return findings
         ends, left = [end for _, end in spans], list[Finding]()
         for finding in findings:
-            inside = [
-                (max(start, finding.start), min(end, finding.end))
-                for start, end in spans[bisect_left(ends, finding.start + 1) :][: finding.end - finding.start]
-                if start < finding.end
-            ]
+            at, inside = bisect_left(ends, finding.start + 1), list[tuple[int, int]]()
+            while at < len(spans) and spans[at][0] < finding.end:
+                inside.append((max(spans[at][0], finding.start), min(spans[at][1], finding.end)))
+                at += 1
             left += self._without(text, finding, inside) if inside else [finding]
         return left
 
