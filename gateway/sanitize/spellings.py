@@ -166,6 +166,8 @@ _SPELT_OUT = re2.compile(rb"(?:^|[\s:=\"'(])(" + _SPELT_LINK + rb"{9,160}[A-Za-z
 _FIND_SPELT_OUT = searcher(_SPELT_OUT)
 _COLUMN = re.compile(rb"[\t\r\n]|  ")
 """What parts the cells of a table: digits in it, one a cell, are no number."""
+_DECIMALS = re.compile(rb"[0-9]\.[0-9]{1,8}[, -][0-9-]{0,4}\.[0-9]")
+"""Decimal numbers beside each other, as drawings have them."""
 
 
 def _spelt_out(text: bytes, budget: WorkBudget) -> Iterator[Spelling]:
@@ -178,7 +180,7 @@ def _spelt_out(text: bytes, budget: WorkBudget) -> Iterator[Spelling]:
         else:
             indexes = [index for index, code in enumerate(word) if code not in b" *|,/\t\r\n"]
         joined = bytes([word[index] for index in indexes])
-        if not (joined.isdigit() and _COLUMN.search(word)):
+        if not (joined.isdigit() and _COLUMN.search(word)) and _DECIMALS.search(word) is None:
             yield Spelling(start, end, joined.decode(), [*indexes, end - start].__getitem__)
 
 

@@ -696,9 +696,14 @@ def _is_part_of_name(text: bytes, start: int, end: int, value: bytes) -> bool:
         value[:1] == b":" or (text[start - 1 : start] == b":" and _RESOURCE.search(text, max(0, start - 100), start))
     ):
         return True
-    return text.startswith(b"PASS: ", end - 6) and not text[end - 7 : end - 6].strip() and b"/" in value
+    if not text.startswith(b"PASS: ", end - 6) or text[end - 7 : end - 6].strip():
+        return False
+    near = text[max(0, end - _VERDICTS_CHARS) : end + _VERDICTS_CHARS]
+    return b"/" in value or value.lower().startswith(b"test") or near.count(b"PASS: ") > 1 or b"FAIL: " in near
 
 
+_VERDICTS_CHARS = 300
+"""How near other verdicts stand to one, in the log of a test."""
 _TYPE = re.compile(rb"[\"'][A-Za-z0-9]{1,40}::(?:[A-Za-z0-9]{1,40}::){1,3}[A-Za-z0-9]{0,40}\Z")
 _RESOURCE = re.compile(rb"\b[au]rn:[\w:/.-]{0,100}\Z")
 

@@ -59,7 +59,8 @@ def test_public_ipv4_addresses_are_those_of_the_standard_library() -> None:
         text = ".".join(str(source.choice((source.choice(edges), source.randrange(256)))) for _ in range(4))
         address = ipaddress.IPv4Address(text)
         is_found = bool([*find_ip_addresses(View(text), WorkBudget(0))])
-        is_numbering = max(map(int, text.split("."))) < 40  # sections and versions, without a word for addresses
+        # sections, versions and networks, without a word for addresses
+        is_numbering = max(map(int, text.split("."))) < 40 or text.endswith(".0")
         assert is_found == (address.is_global and not address.is_multicast and not is_numbering), text
 
 
