@@ -82,7 +82,7 @@ _ASSIGN = (
     rb"|[ \t]?(?:\.{3,60}[ \t]?:|\.{6,60})[ \t]{1,4}"  # a form: Password ....... : x
     rb"|[ \t]{0,20}(?:=>|->|<{1,2}-|(?:[:?+]|::|\|\||\?\?)?={1,3}|:(?::(?=[ \t]))?)"
     rb"(?:\*\*|__|\*(?=[ \t]))?(?:[ \t]{4,40}|\s{0,3}\n[ \t]{2,16}|\s{0,4})(?:[&!]{1,2}[\w.-]{1,40}[ \t])?"
-    rb"(?:[A-Za-z_$][\w.$()\[\]\"']{0,80}+\s{0,8}(?:\|\||\?\?|\?:|or )\s{0,8}(?=[\"'`]))?"  # = env.TOKEN || "x"
+    rb"(?:(?<!==)[A-Za-z_$][\w.$()\[\]\"']{0,80}+\s{0,8}(?:\|\||\?\?|\?:|or )\s{0,8}(?=[\"'`]))?"  # = env.TOKEN || "x"
     rb"|%3[dDaA]"
 )
 _ARGUMENT = rb"(?<=[A-Z]),\s{0,2}(?=[\"'])"  # setopt(PASSWORD, "x")
@@ -594,6 +594,9 @@ def _before_name(text: bytes, start: int, budget: WorkBudget) -> Finding | None:
     if not word[1] or not word[2].isalpha():
         return None  # a list of settings, not a sentence
     budget.spend(6)
+    name = ANY_NAME.match(text, name_at)
+    if name is None or _goes_on(text, name.end()):
+        return None  # `is passed to`
     before = _BEFORE_NAME.search(text, max(0, start - _BEFORE_CHARS), name_at)
     if before is None:
         return None

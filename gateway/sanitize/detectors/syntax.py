@@ -52,8 +52,9 @@ def _command(kind: str, names: str, values: bytes, judge: Judge = "setting") -> 
 
 
 ROWS = (
-    Row("authorization", rb"(?i:authorization)[\"']?[:=, ]{1,3}[\"']?[A-Za-z][A-Za-z0-9_-]{1,20} [\"']?", _V, "owned"),
-    Row("scheme", rb"\b(?i:basic|bearer|negotiate)\s{1,2}[\"']?", _V, "owned"),
+    Row("authorization", rb"(?i:authorization)[\"']?[:=, ]{1,3}[\"']?[A-Za-z][A-Za-z0-9_-]{1,20} [\"']?",
+        rb"(?![(-])" + _V, "owned"),
+    Row("scheme", rb"(?:^|[^\w/.-])(?i:basic|bearer|negotiate)[ \t]{1,2}[\"']?", rb"(?![(-])" + _V, "owned"),
     Row("identified", rb"(?i:identified (?:with [\"'`]?[a-z0-9_]{2,30}[\"'`]? )?(?:by|as))\s{1,3}[\"'\\]{1,2}",
         _V, "setting"),
     Row("identified_by", rb"IDENTIFIED (?:BY|AS)\s{1,3}", _V, "owned"),
