@@ -173,6 +173,11 @@ class RelayMask(Protocol):
         """Whether it can look at more events without waiting."""
         ...
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether what was found, or a fault, ends the stream: the next batch raises it, also an empty one."""
+        ...
+
     def pass_on(self, events: "EventBatch") -> tuple[bytes, int]:
         """Take relayed events of one pattern; the frames of those that are ready, in one piece, and their number."""
         ...
@@ -193,7 +198,7 @@ class Relay:
     | `sink`    | the door, once it has begun     | writes to the client                                       |
     """
 
-    __slots__ = ("convert", "events", "is_live", "joined", "left", "mask", "parse", "sink", "source")
+    __slots__ = ("convert", "events", "is_live", "is_over", "joined", "left", "mask", "parse", "sink", "source")
 
     def __init__(self) -> None:
         self.source: EventStream | None = None
@@ -207,6 +212,8 @@ class Relay:
         """Chunks that left in the event of another one."""
         self.left: list[bytes] = []
         """The last batch that `take` was given, where it cannot go on."""
+        self.is_over = False
+        """The mask ends the stream: an empty batch tells its reader."""
 
     @property
     def is_open(self) -> bool:
@@ -240,7 +247,8 @@ class Relay:
         frames, count = mask.pass_on(events)
         if count:
             sink.write_now(frames, count)
-        return True
+        self.is_over = mask.has_failed
+        return not self.is_over
 
 
 class SearchRequest(NamedTuple):

@@ -31,6 +31,7 @@ from gateway.mcp.running_calls import Cancellations, RunningCalls
 from gateway.metrics import Metrics
 from gateway.sanitize.pipeline import Sanitizer
 from gateway.services.completion.service import OwnModel
+from gateway.services.completion.turns import carried_names
 from gateway.services.file_parts import FileParts
 from gateway.services.hosted_tools.hosted_responses import HostedResponses
 from gateway.services.hosted_tools.hosted_search import HostedSearch
@@ -157,6 +158,7 @@ def _server_state(
             config.server.max_text_bytes, config.server.max_json_values, config.server.max_json_numbers
         ),
         address_of=client_address(config.server.trusted_proxies),
+        carried_names=partial(carried_names, shared.sealer),
     )
 
 

@@ -28,7 +28,8 @@ class StreamedAnswer:
     events that are sent where the stream fails before its first event; None where such a failure is a status.
     `relay`: the short way of plain chunks, while `events` is its source; None has none. `passes`: filters the masked
     events; None sends all. `was_masked`: they were masked before they were stored, so
-    that only their placeholders become values. `sent`: events sent so far.
+    that only their placeholders become values. `has_own_links`: positions of its citations are
+    set when its events leave, for the masked text. `sent`: events sent so far.
     """
 
     events: EventStream
@@ -41,4 +42,5 @@ class StreamedAnswer:
     passes: Callable[[Event], bool] | None
     relay: Relay | None
     was_masked: bool
+    has_own_links: bool
     sent: int

@@ -20,7 +20,7 @@ The order at every door: `admit` (or `renew`), `served`, `take`, `answered`, `de
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
@@ -127,7 +127,8 @@ class Interface(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallRules:
-    """What all calls of a server share. `budgets` None: keys have none."""
+    """What all calls of a server share. `budgets` None: keys have none. `carried_names(identity, body)`: what the
+    placeholders stand for in the states of upstreams that a client carries."""
 
     in_flight: InFlight
     keys: Keys
@@ -136,6 +137,7 @@ class CallRules:
     metrics: Metrics
     recorder: CallLog
     budgets: Budgets | None = None
+    carried_names: Callable[[str, Json], Iterable[Mapping[str, str]]] = lambda identity, body: ()
 
 
 @dataclass(slots=True)
@@ -338,6 +340,7 @@ class Call:
         if self.masking is None:
             return await make()
         if interface.check is not None:
+            self.masking.go_on_with(self.rules.carried_names, self.caller.identity, self.body)
             await self.masking.clean_request(self.body, self.earlier)
         try:
             reply = await make()

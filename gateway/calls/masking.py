@@ -4,7 +4,7 @@ A whole answer is masked as data, a stream event by event. The interface's diale
 Values that became placeholders are put back into the answer, for the caller of this call alone.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from copy import copy
 from dataclasses import dataclass, field
@@ -18,6 +18,7 @@ from gateway.sanitize.pipeline import BLOCK, RequestWork, Sanitizer, Verdict
 from gateway.sanitize.policy import Direction
 from gateway.sanitize.restoring import Placeholders, Restorer, addresses_of, asks_for_json
 from gateway.sanitize.stream_mask import StreamMask
+from gateway.services.completion.turns import VALUES
 from gateway.texts import TextSlot, TextUnit
 from gateway.wire import sse
 from gateway.wire.dialect import Dialect
@@ -29,8 +30,6 @@ RESTORABLE = frozenset(("chat", "responses", "messages"))
 WEB_TOOLS = "websearch"
 """The endpoint of the web tools, as `sanitize.routes` names it."""
 
-_VALUES = "values"
-"""The member of a state with what its placeholders stand for."""
 Masked = TypeVar("Masked")
 """An answer of a door: a WholeAnswer, a StreamedAnswer, or one that has nothing to mask."""
 
@@ -113,15 +112,24 @@ class Masking:
     def noted(self, state: Json) -> Json:
         """See domain.StateNames."""
         values = self._placeholders.values_in(state) if self._placeholders else {}
-        return {**state, _VALUES: values} if values else state
+        return {**state, VALUES: values} if values else state
 
     def met(self, state: Json) -> Json:
         """See domain.StateNames."""
         state = {**state}
-        values = state.pop(_VALUES, None)
+        values = state.pop(VALUES, None)
         if self._placeholders is not None and isinstance(values, dict):
             self._placeholders.meet([state], values, "the state of an earlier answer")
         return state
+
+    def go_on_with(
+        self, names_in: Callable[[str, Json], Iterable[Mapping[str, str]]], identity: str, body: object
+    ) -> None:
+        """Keep the names in the states that a body carries, so that these need no change. Call it before
+        `clean_request`; `names_in`: see `CallRules.carried_names`."""
+        if self._placeholders is not None and isinstance(body, dict):
+            for values in names_in(identity, body):
+                self._placeholders.meet([], values, "a state")
 
     async def clean_request(self, body: object, earlier: Earlier | None = None) -> None:
         """Mask a checked body in place, after the stored items that it goes on with. Raises ContentBlocked,
@@ -221,6 +229,7 @@ class Masking:
                 finds=not reply.was_masked,
                 placeholders=self._placeholders,
                 answer_of=dialect.answer_of,
+                notes_of=None if reply.has_own_links else dialect.event_notes,
             )
             place = partial(self._sanitizer.apart, key_id=stats.key_id)
             masked = mask.run(reply.events, reply.refusal_events or dialect.refused_events, place, self._clean_error)

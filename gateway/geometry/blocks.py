@@ -39,6 +39,8 @@ MAX_LINE_HEIGHT_RATIO = 5
 # A row continues the one before if that one starts within MAX_INDENT of the block's width, leaves no room for the
 # next row's first word and a space of MAX_WORD_SPACE heights, and neither has a gap of MAX_COLUMN_GAP heights.
 MAX_INDENT, MAX_WORD_SPACE, MAX_COLUMN_GAP = 0.15, 0.8, 1.2
+# A letter of Chinese or Japanese, or a sign of theirs, before another: such texts have no spaces.
+SPACELESS = re.compile("[\u3000-\u30ff\u3400-\u9fff\uff00-\uff65]{2}")
 BULLET = re.compile(r"^(?:\[[ x]\]|[•·●▪◦‣\-–*]|\d{1,3}[.)]|[a-zA-Z][.)])\s*\S")
 
 
@@ -78,13 +80,14 @@ def build_blocks(lines: list[Line], regions: list[Region], panels: Sequence[Rect
 def body_of(lines: list[Line]) -> Body:
     """The measures of running text: medians over the lines, weighted by their width."""
     return Body(
-        _weighted_median([(line_height(line), line.rect.width) for line in lines]),
-        _weighted_median([(line.size, line.rect.width) for line in lines if line.size]),
-        _weighted_median([(line.weight, line.rect.width) for line in lines if line.weight]),
+        weighted_median([(line_height(line), line.rect.width) for line in lines]),
+        weighted_median([(line.size, line.rect.width) for line in lines if line.size]),
+        weighted_median([(line.weight, line.rect.width) for line in lines if line.weight]),
     )
 
 
-def _weighted_median(pairs: list[tuple[float, float]]) -> float:
+def weighted_median(pairs: list[tuple[float, float]]) -> float:
+    """The value up to which `(value, weight)` pairs have half of all weight; 0 for none."""
     half = sum(weight for _, weight in pairs) / 2
     passed = 0.0
     for value, weight in sorted(pairs):
@@ -258,7 +261,7 @@ def paragraph(block: PageBlock) -> str:
         piece = " ".join(line.text for line in row)
         if text:
             flows = _runs_on(previous, row, block) and not BULLET.match(piece)
-            text += " " if flows else "\n"
+            text += "\n" if not flows else "" if SPACELESS.match(text[-1] + piece[0]) else " "
         text += piece
         previous = row
     return text

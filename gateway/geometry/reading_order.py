@@ -54,6 +54,9 @@ ASIDE_WIDTH = 0.6
 # A column of so many lines is running text when FILLED_SHARE of them are at least FILLED times as wide as nearly the
 # widest, and so many heights.
 MIN_FILLED_LINES, FILLED_SHARE, FILLED, MIN_FILLED_HEIGHTS = 8, 0.8, 0.6, 9
+# Narrower columns, of so many heights, are running text where all are filled and one is at least so wide as another:
+# six of a newspaper on A4. The columns of a table differ more.
+MIN_EVEN_HEIGHTS, EVEN = 4.5, 0.8
 # Pieces of one row, in heights apart, that are one line with wide spaces: justified text in a narrow column.
 JUSTIFIED_GAP = 2.5
 # Columns of a few lines: greatest gap between their lines, least gap between their boxes (which have margins), and how
@@ -92,12 +95,22 @@ def texts_beside(rects: Sequence[Rect]) -> list[list[int]]:
     return split(list(range(len(rects))), 0)
 
 
-def _is_filled(rects: list[Rect], least_heights: float = MIN_FILLED_HEIGHTS) -> bool:
+def _is_filled(rects: Sequence[Rect], least_heights: float = MIN_FILLED_HEIGHTS) -> bool:
     """Whether nearly all lines of a column reach over its width, as those of running text do and cells do not."""
-    widths = sorted(rect.width for rect in rects)
-    wide, narrow = widths[int(FILLED_SHARE * (len(widths) - 1))], widths[int((1 - FILLED_SHARE) * (len(widths) - 1))]
-    height = median(rect.height for rect in rects)
-    return len(rects) >= MIN_FILLED_LINES and narrow >= max(FILLED * wide, least_heights * height)
+    narrow, height = _width_at(rects, 1 - FILLED_SHARE), median(rect.height for rect in rects)
+    least = max(FILLED * _width_at(rects, FILLED_SHARE), least_heights * height)
+    return len(rects) >= MIN_FILLED_LINES and narrow >= least
+
+
+def _width_at(rects: Sequence[Rect], share: float) -> float:
+    """The width below which a share of rectangles is."""
+    return sorted(rect.width for rect in rects)[int(share * (len(rects) - 1))]
+
+
+def are_even_columns(columns: Sequence[Sequence[Rect]]) -> bool:
+    """Whether columns are all filled with lines of one width, as a newspaper's are."""
+    widths = [_width_at(column, FILLED_SHARE) for column in columns]
+    return min(widths) >= EVEN * max(widths) and all(_is_filled(column, MIN_EVEN_HEIGHTS) for column in columns)
 
 
 def is_aside(rects: Sequence[Rect], others: Sequence[Rect], extent: Rect | None = None) -> bool:
@@ -359,7 +372,7 @@ def _is_column(rects: list[Rect], beside: list[Rect], extent: Rect) -> bool:
     width = median(rect.width for rect in rects)
     if width < least:
         width = median(rect.width for rect in _unbroken(rects))
-    if width >= least or _is_filled(rects, MIN_COLUMN_HEIGHTS):
+    if width >= least or _is_filled(rects, MIN_COLUMN_HEIGHTS) or (beside and are_even_columns((rects, beside))):
         return True
     is_wide = len(rects) >= MIN_NARROW_LINES and width >= MIN_NARROW_HEIGHTS * height
     return is_wide and aligned_share(rects, beside) <= MAX_ALIGNED

@@ -8,7 +8,7 @@ from itertools import combinations, pairwise
 from statistics import median
 
 from gateway.geometry.boxes import Cell, Line, Rect, Table, Word, hull
-from gateway.geometry.reading_order import bands_of, rows_of
+from gateway.geometry.reading_order import are_even_columns, bands_of, rows_of
 
 # What has fewer rows or columns is a line or a list.
 MIN_ROWS, MIN_COLUMNS = 2, 2
@@ -257,12 +257,8 @@ def _unless_empty(table: Table) -> Table | None:
     """The table; None when one cell holds all text, or fewer than MIN_ROWS of its rows hold text or plain cells."""
     if sum(bool(cell.text) for cell in table.cells) < MIN_FILLED:
         return None
-    keep_rows = _occupied(table.row_count, [(c.row, c.row_span) for c in table.cells if c.text or c.column_span == 1])
-    return table if len(keep_rows) >= MIN_ROWS else None
-
-
-def _occupied(count: int, ranges: list[tuple[int, int]]) -> list[int]:
-    return [index for index in range(count) if any(start <= index < start + span for start, span in ranges)]
+    kept = [range(c.row, c.row + c.row_span) for c in table.cells if c.text or c.column_span == 1]
+    return table if len({row for rows in kept for row in rows}) >= MIN_ROWS else None
 
 
 # Fewer aligned rows or columns happen by chance in addresses, captions and headers; two columns need the signs of
@@ -411,6 +407,8 @@ def _is_table(run: list[list[Rect]]) -> bool:
         return _is_list_of_pairs(full, height)
     columns = side_by_side(rects)
     if len(columns) < MIN_TABLE_COLUMNS:
+        return False
+    if are_even_columns([[rect for rect in rects if rect.overlap(column)] for column in columns]):
         return False
     filled = [sum(any(rect.overlap(column) for rect in row) for row in full) for column in columns]
     full_columns = sum(count >= MOST * len(full) for count in filled)

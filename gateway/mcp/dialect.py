@@ -3,7 +3,7 @@
 Works on the shapes of `messages`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import Any, ClassVar
 
 from gateway.domain import Event, Json
@@ -60,6 +60,10 @@ class WebSearchDialect:
         """The texts of one event. Every event is a whole message, so they have no channel."""
         for unit in self.reply_units(data):
             yield from unit.slots
+
+    def event_notes(self, data: Json) -> Iterable[tuple[Hashable, Json]]:
+        """None: its texts have no places."""
+        return ()
 
     def answer_of(self, data: Json) -> None:
         """None: there is one."""

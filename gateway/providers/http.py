@@ -139,7 +139,7 @@ class Answer:
                 timer.since_s = clock()
                 if relay is not None and relay.is_open and decompressor is None:
                     await self._pass_on(relay, timer)
-                    if relay.left:
+                    if relay.left or relay.is_over:
                         timer.since_s = None
                         yield b""
                         continue

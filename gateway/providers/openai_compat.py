@@ -118,7 +118,7 @@ class OpenAICompatUpstream:
                         batch, relay.left = relay.left, []
                     else:
                         batch = parser.feed(chunk)
-                    if batch:
+                    if batch or (relay is not None and relay.is_over):
                         stats.upstream_s += clock() - started_s
                         if b"[DONE]" in batch:
                             is_complete = True

@@ -14,6 +14,7 @@ from gateway.sanitize.holdback import holdback_start
 from gateway.sanitize.pending_events import EventQueue, PendingEvent
 from gateway.sanitize.restoring import Reading
 from gateway.texts import Edit, TextSlot, edited, within
+from gateway.wire.url_citations import Shift
 
 _CONTEXT_CHARS = 256
 """Decided text that stays in the buffer, as detectors look to the left of a value: more than any reach of a word."""
@@ -37,7 +38,7 @@ class Channel:
     `queue`: of its answer. `edits` are (start, end, mask) in offsets, in order; `masks`: where those begin that are no
     values. `last_event` is the number of the last event with text. `mask_until` matches the rest of a value that was
     too long to hold back. `in_string`: for the form `json`, whether `final` is inside a JSON string. `reading`: where
-    values of a request stand; None where none are put back.
+    values of a request stand; None where none are put back. `shift`: where its parts stand now.
     """
 
     form: str
@@ -55,6 +56,7 @@ class Channel:
     mask_until: re.Pattern[str] | None = None
     in_string: bool = False
     reading: Reading | None = None
+    shift: Shift = field(default_factory=Shift)
 
     @property
     def length(self) -> int:
@@ -77,7 +79,7 @@ class Channel:
     def add_value(self, start: int, end: int, value: str) -> None:
         """Replace the placeholder at the buffer's [start, end) by its value, as it is written there."""
         self.decide_until(start)
-        self.edits.append((self.base + start, self.base + end, value))
+        self._edit(self.base + start, self.base + end, value)
         self.final = max(self.final, self.base + end)
 
     def add_edit(self, start: int, end: int, mask: str) -> None:
@@ -86,8 +88,12 @@ class Channel:
         if self.form == "json" and not self.in_string:
             mask = f'"{mask}"'
         self.masks.add(self.base + start)
-        self.edits.append((self.base + start, self.base + end, mask))
+        self._edit(self.base + start, self.base + end, mask)
         self.final = max(self.final, self.base + end)
+
+    def _edit(self, first: int, last: int, words: str) -> None:
+        self.edits.append((first, last, words))
+        self.shift.edits.append((first, last, len(words)))
 
     def decide_until(self, index: int) -> None:
         """Decide the text before an index of the buffer."""
@@ -118,7 +124,8 @@ class Channel:
         match = self.mask_until.match(self.buffer, start)
         end = match.end() if match else start
         first, _, mask = self.edits.pop()
-        self.edits.append((first, self.base + end, mask))
+        self.shift.edits.pop()
+        self._edit(first, self.base + end, mask)
         self.final = self.base + end
         if end < len(self.buffer):
             self.mask_until = None
@@ -127,7 +134,7 @@ class Channel:
         """Remove all text from the buffer's `index` on and decide the rest. Returns the event that holds the index."""
         start = self.base + index
         self.masks.add(start)
-        self.edits.append((start, self.length, ""))
+        self._edit(start, self.length, "")
         self.final = self.length
         last_event = next((piece.pending for piece in self.pieces if piece.end > start), None)
         self.emit_decided()

@@ -25,9 +25,11 @@ _MARKS_BEFORE = 3
 """Characters before one that are needed to read it: `url(`."""
 _BEGINS = re.compile(r"(?<=<)[A-Za-z]|(?<=\])[(:]|(?<=[uU][rR][lL])\(")
 _GOES_ON = re.compile(_BEGINS.pattern + r"|[\"'>=()\s]")
-_BASE = re.compile(r"(?i)<base[\s/]")
+_BASE = re.compile(r"(?i)<base[\s/]([^>]{0,500})>")
+_HREF = re.compile(r"(?i)href\s{0,9}=\s{0,9}[\"']?([^\"'\s>]{0,400})")
 _STYLE = re.compile(r"(?i)<(/?)style(?=[\s/>])")
-_TAG_CHARS = 8
+_TAG_CHARS = 520
+_OWN_SCHEME = re.compile(r"(?i)\s{0,9}(?:[a-z][a-z0-9+.-]{0,20}:|#)")
 _FIRST = re.compile(r"\s+|\S")
 _WEB = r"(?:https?|wss?|ftp|javascript|vbscript|data)\s{0,3}:"
 _ELSEWHERE = re.compile(
@@ -69,10 +71,16 @@ def leads_elsewhere(address: str) -> bool:
     return any(_ELSEWHERE.search(each) is not None for each in spellings(address))
 
 
+def has_scheme(address: str) -> bool:
+    """Whether an address begins with a scheme, such as `mailto:`, or leads to a place on its own page: no base element
+    changes it."""
+    return _OWN_SCHEME.match(address) is not None
+
+
 class AddressReader:
-    """Reads a text forward and knows in which addresses its end stands. `has_base`: an element `base` was read, which
-    may lead all addresses behind it to another host. `in_style`: a style sheet is being read, whose strings and words
-    are addresses in many ways, and of which nobody reads a value."""
+    """Reads a text forward and knows in which addresses its end stands. `has_base`: an element `base` was read,
+    which leads the relative addresses behind it to another host. `in_style`: a style sheet is being read, whose strings
+    may be addresses."""
 
     __slots__ = (
         "_angle", "_awaits_destination", "_awaits_value", "_in_tag", "_length", "_open", "_past", "_values", "has_base",
@@ -89,7 +97,7 @@ class AddressReader:
 
     def read(self, piece: str) -> None:
         """Go on with the text's next piece."""
-        if "<" in piece or "<" in self._past[-_TAG_CHARS:]:
+        if "<" in piece or ">" in piece:
             self._read_tags(self._past[-_TAG_CHARS:] + piece)
         before = self._past[-_MARKS_BEFORE:]
         text, at, shift = before + piece, len(before), self._length - len(before)
@@ -109,7 +117,9 @@ class AddressReader:
         self._length += len(piece)
 
     def _read_tags(self, text: str) -> None:
-        self.has_base = self.has_base or _BASE.search(text) is not None
+        for base in _BASE.finditer(text) if not self.has_base else ():
+            href = _HREF.search(base[1])
+            self.has_base |= href is not None and leads_elsewhere(href[1])
         for tag in _STYLE.finditer(text):
             self.in_style = not tag[1]
 
@@ -156,8 +166,11 @@ class AddressReader:
         `behind`, which is how the text goes on). Two empty strings for one too long to be judged."""
         starts = [*self._values.items(), *(("(", start) for start, _ in self._open)]
         starts += [("<", self._angle)] if self._angle >= 0 else []
-        if len(self._open) > _MAX_OPEN or self.in_style:
+        if len(self._open) > _MAX_OPEN:
             yield "", ""
+        if self.in_style:
+            opening = max(self._past.rfind('"'), self._past.rfind("'"))
+            yield self._past[opening + 1 :], _rest(behind, self._past[opening] if opening >= 0 else "")
         first = self._length - len(self._past)
         for ending, start in starts:
             yield (self._past[start - first :], _rest(behind, ending)) if start >= first else ("", "")

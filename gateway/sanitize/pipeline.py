@@ -258,16 +258,24 @@ class Sanitizer:
         finds: bool = True,
         placeholders: Placeholders | None = None,
         answer_of: Callable[[Json], Hashable] | None = None,
+        notes_of: Callable[[Json], Iterable[tuple[Hashable, Json]]] | None = None,
     ) -> StreamMask:
         """A mask for one streamed answer. `slots_of(data)` are an event's texts, `note(entity)` is called per finding,
         `restorer` puts values back. Without `finds` it does nothing else. `placeholders`: of the request; nothing is
-        found in them.
+        found in them. `answer_of`, `notes_of`: see StreamMask.
 
         The guardrail does not read streams: each paragraph would have to wait for it.
         """
         table = self._actions["responses"] if self.responses and finds else self._no_actions
         return StreamMask(
-            self._scanner, table, slots_of, note, restorer, placeholders=placeholders, answer_of=answer_of
+            self._scanner,
+            table,
+            slots_of,
+            note,
+            restorer,
+            placeholders=placeholders,
+            answer_of=answer_of,
+            notes_of=notes_of,
         )
 
     async def _judge(self, guardrail: Guardrail, unit: TextUnit, verdict: Verdict, work: RequestWork) -> None:

@@ -30,7 +30,7 @@ import re2
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
-from gateway.sanitize.destinations import REACH_CHARS, AddressReader, leads_elsewhere, spellings
+from gateway.sanitize.destinations import REACH_CHARS, AddressReader, has_scheme, leads_elsewhere, spellings
 from gateway.sanitize.json_strings import JsonStrings
 from gateway.sanitize.re2_search import searcher, spans
 from gateway.texts import GroupSlot, TextSlot
@@ -117,14 +117,20 @@ class Placeholders:
             name: [each for each in value if id(each) not in stored] if isinstance(value, list) else value
             for name, value in body.items()
         }
-        renamed = {}
-        for name in sorted((_typed_in(own) or set()) & self._values.keys()):
-            words = f"[{name}]"
+        typed = _typed_in(own) or set()
+        if not typed & self._values.keys():
+            return
+        self._typed |= typed - self._values.keys()
+
+        def apart(match: re.Match[str]) -> str:
+            words = match.group()
+            if _name_of(match) not in self._values:
+                return words
             if (TYPED, words) not in self._names:
                 self._hold(self._next(TYPED, ()), words)
-            renamed[name] = self._names[TYPED, words]
-        if renamed:
-            _rename(body, renamed, stored)
+            return f"[{self._names[TYPED, words]}]"
+
+        _respell(body, apart, stored)
 
     def adopt(self, stored: Mapping[str, str]) -> None:
         """Go on with the names of the turns before this one, `{EMAIL_1: value}`."""
@@ -143,8 +149,9 @@ class Placeholders:
         """
         renamed: dict[str, str] = {}
         for name, value in values.items():
-            if self._values.get(name, value) != value or name in self._typed:
-                entity = name.rpartition("_")[0]
+            entity = name.rpartition("_")[0]
+            is_taken = self._values.get(name, value) != value or name in self._typed
+            if is_taken and self._names.get((entity, value)) != name:
                 renamed[name] = self._names.get((entity, value)) or self._next(entity, values)
                 self._hold(renamed[name], value)
         if renamed and (holder := next(filter(_holds_state, items), None)) is not None:
@@ -263,7 +270,8 @@ class Reading:
         """The addresses that the place is in: (what of one is before it, its rest in `behind`, whether it leads to
         another host wherever it stands)."""
         read = self._addresses
-        yield from ((before, rest, read.has_base) for before, rest in read.destinations(behind))
+        for before, rest in read.destinations(behind):
+            yield before, rest, read.has_base and not has_scheme(before)
         yield from ((before, rest, True) for before, rest in read.address_in_words(behind))
 
     def _decoded(self, piece: str) -> str:
@@ -569,19 +577,23 @@ def _typed_in(value: Any) -> set[str] | None:
     return found
 
 
-def _rename(holder: Any, renamed: Mapping[str, str], skipped: Collection[int] = ()) -> None:
-    """Write other names into the placeholders of all strings of an item, a dict or list, but for what is `skipped`, by
-    identity."""
+def _rename(holder: Any, renamed: Mapping[str, str]) -> None:
+    """Write other names into the placeholders of all strings of an item, a dict or list."""
 
     def other(match: re.Match[str]) -> str:
         name = renamed.get(_name_of(match))
         return f"[{name}]" if name is not None else match.group()
 
+    _respell(holder, other)
+
+
+def _respell(holder: Any, respelt: Callable[[re.Match[str]], str], skipped: Collection[int] = ()) -> None:
+    """Write all placeholders in the strings of an item anew, but for what is `skipped`, by identity."""
     for key, value in list(holder.items() if isinstance(holder, dict) else enumerate(holder)):
         if isinstance(value, str) and "[" in value:
-            holder[key] = _PLACEHOLDER.sub(other, value)
+            holder[key] = _PLACEHOLDER.sub(respelt, value)
         elif isinstance(value, dict | list) and id(value) not in skipped:
-            _rename(value, renamed, skipped)
+            _respell(value, respelt, skipped)
 
 
 def _kept_backslashes(placeholder: str) -> int:

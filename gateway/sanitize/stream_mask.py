@@ -60,6 +60,7 @@ from gateway.sanitize.slot_mask import IN_THREAD_CHARS, SlotMasker, weight_of
 from gateway.sanitize.sparing import SparingScanner
 from gateway.texts import TextSlot
 from gateway.wire import sse
+from gateway.wire.url_citations import KeptLinks, Shift
 
 Place: TypeAlias = Callable[[Callable[[], object]], Awaitable[object]]
 """Does work on one long text where it holds nobody up."""
@@ -206,15 +207,18 @@ class StreamMask:
         *,
         placeholders: Placeholders | None = None,
         answer_of: Callable[[Json], Hashable] | None = None,
+        notes_of: Callable[[Json], Iterable[tuple[Hashable, Json]]] | None = None,
     ) -> None:
         """`on_finding(entity)` is called once for each finding, before its text is sent. `restorer` puts values back in
         the place of their placeholders; None where there are none. `placeholders`: in which nothing is found.
-        `answer_of` as `wire.dialect.Dialect`; None where all events are one answer's."""
+        `answer_of` and `notes_of` (its `event_notes`) as `wire.dialect.Dialect`; None where all events are one
+        answer's, and where citations keep their positions."""
         self._slots_of, self._on_finding, self._restorer = slots_of, on_finding, restorer
         sparing = SparingScanner(scanner, placeholders) if placeholders else None
         self._judge = _Judge(scanner, actions, on_finding, restorer, sparing)
         self._masker = SlotMasker(sparing or scanner, actions, self._note)
-        self._answer_of = answer_of
+        self._answer_of, self._notes_of = answer_of, notes_of
+        self._shifts: dict[Hashable, Shift] = {}  # of all its texts
         self._ready: EventBatch = []
         self._answer: Hashable = None  # the one that got the last event
         self._queue = EventQueue(self._ready)  # its own
@@ -285,8 +289,13 @@ class StreamMask:
             and all(len(channel.buffer) <= _SHORT_CHARS for channel in self._channels.values())
         )
 
+    @property
+    def has_failed(self) -> bool:
+        """See domain.RelayMask."""
+        return self._broken is not None
+
     def pass_on(self, events: EventBatch) -> tuple[bytes, int]:
-        """See domain.RelayMask. What is found that ends the stream is raised with the next batch, or at its end."""
+        """See domain.RelayMask."""
         template = events[0].relayed
         changed: dict[Channel, bool] = {}
         try:
@@ -364,7 +373,7 @@ class StreamMask:
         queue = self._queue
         channel = self._channels.get(relayed.channel)
         if channel is None:
-            channel = self._channels[relayed.channel] = self._new_channel("text", relayed.where)
+            channel = self._new_channel(relayed.channel, "text", relayed.where)
         self._last, offset = events[-1], channel.length
         channel.buffer += events[0].text if len(events) == 1 else "".join([event.text for event in events])
         if channel not in changed and not self._judge.advance_plain(channel):
@@ -412,6 +421,15 @@ class StreamMask:
                 del changed[channel]
                 await self._advance(channel)
             await self._mask_whole(whole_texts, pending)
+        self._place_notes(pending, data)
+
+    def _place_notes(self, pending: PendingEvent, data: Json) -> None:
+        """Let the citations of an event get their positions when it leaves: then all text before it is decided."""
+        for key, note in self._notes_of(data) if self._notes_of is not None else ():
+            event = pending.event
+            if key in self._shifts:
+                pending.frame = None
+                event.finish = partial(_placed, self._shifts[key], note, event.finish)
 
     def _append(self, slot: TextSlot, pending: PendingEvent, changed: dict[Channel, bool]) -> None:
         """Add a piece to its channel, and close that behind the last one."""
@@ -419,7 +437,7 @@ class StreamMask:
         if channel is None:
             if slot.last and not slot.text:
                 return  # the end of a text that never began
-            channel = self._channels[slot.channel] = self._new_channel(slot.form, slot.where)
+            channel = self._new_channel(slot.channel, slot.form, slot.where)
             channel.name = slot.channel
         channel.append(slot, pending)
         changed.setdefault(channel, True)
@@ -428,11 +446,14 @@ class StreamMask:
             channel.closed = True
             self._ended = channel if channel.form == "text" else self._ended
 
-    def _new_channel(self, form: str, where: str) -> Channel:
+    def _new_channel(self, key: Hashable, form: str, where: str) -> Channel:
         reading = self._restorer.reading(form) if self._restorer is not None else None
         if reading is not None and form == "text" and self._ended is not None and self._ended.reading is not None:
             reading = self._ended.reading.behind(self._ended.buffer)  # clients show the parts of an answer as one text
-        return Channel(form, where, self._queue, reading=reading)
+        channel = self._channels[key] = Channel(form, where, self._queue, reading=reading)
+        if self._notes_of is not None:
+            self._shifts[key] = channel.shift
+        return channel
 
     def _turn_to(self, answer: Hashable) -> None:
         """Add what comes to the queue of an answer; the first one has what came before it too."""
@@ -444,6 +465,7 @@ class StreamMask:
     async def _mask_whole(self, slots: list[TextSlot], pending: PendingEvent) -> None:
         """Mask the texts that one event holds whole: ids, titles, long texts, and closed texts that come again."""
         is_changed = False
+        links = KeptLinks({id(slot.holder): slot.holder for slot in slots}.values()) if self._notes_of else None
         try:
             for each in self._masker.seam_steps(slots):
                 is_changed |= each
@@ -465,6 +487,8 @@ class StreamMask:
         if is_changed:
             pending.frame = None
             self._decodes_all = True
+            if links is not None:
+                links.place(self._restorer.placeholders.filled if self._restorer is not None else str)
 
     def _note(self, entity: str, action: Action, where: str) -> None:
         self._on_finding(entity)
@@ -509,6 +533,12 @@ class StreamMask:
         if self._place is not None and time.perf_counter() >= self._turn_ends_s:
             await asyncio.sleep(0)
             self._turn_ends_s = time.perf_counter() + _TURN_S
+
+
+def _placed(shift: Shift, note: Json, finish: Callable[[Json], Json] | None, data: Json) -> Json:
+    """The data of an event whose citation has got its place, for the wire."""
+    shift.place(note)
+    return finish(data) if finish is not None else data
 
 
 def _now(work: Coroutine[Any, Any, EventBatch]) -> EventBatch:

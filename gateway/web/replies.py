@@ -154,6 +154,7 @@ class EventReply(EventSourceResponse, StreamedAnswer):
         self.passes = None
         self.relay: Relay | None = None
         self.was_masked = False
+        self.has_own_links = False
         self.sent = 0
 
     async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:

@@ -59,6 +59,10 @@ class Dialect(Protocol):
         """Every string in the data of one stream event; pieces of a text have the channel that they continue."""
         ...
 
+    def event_notes(self, data: Json) -> Iterable[tuple[Hashable, Json]]:
+        """The citations that a stream event adds to a text, with the channel of the text."""
+        ...
+
     def answer_of(self, data: Json) -> Hashable:
         """Which of the answers that a stream hands out side by side (`n`) an event belongs to; None where there is one,
         and for an event of none or several."""
@@ -96,6 +100,10 @@ class OneQuestion:
     def refuse_request(self, body: Any, unit: TextUnit, error: GatewayError) -> None:
         """Raises `error`: one refused text refuses the request."""
         raise error
+
+    def event_notes(self, data: Json) -> Iterable[tuple[Hashable, Json]]:
+        """None: its texts have no places."""
+        return ()
 
     def answer_of(self, data: Json) -> Hashable:
         """None: there is one."""

@@ -13,6 +13,31 @@ _TEXT_FIELDS = ("text", "content")
 """Where the annotated text is: beside `annotations`, in a responses part and in a chat message."""
 
 
+class Shift:
+    """How the places of a text move where parts of it are replaced. `edits`: (start, end, characters of what stands
+    there now), in order, by the places of the text as it was."""
+
+    __slots__ = ("edits",)
+
+    def __init__(self) -> None:
+        self.edits: list[tuple[int, int, int]] = []
+
+    def place(self, note: Json) -> None:
+        """Set a citation to the place that its words have now."""
+        start, end = _span(note)
+        if end:
+            _citation(note).update(start_index=self._moved(start), end_index=self._moved(end, is_end=True))
+
+    def _moved(self, place: int, *, is_end: bool = False) -> int:
+        moved = place
+        for start, end, size in self.edits:
+            if end <= place:
+                moved += size - (end - start)
+            elif start < place:  # within what was replaced
+                return moved - (place - start) + (size if is_end else 0)
+        return moved
+
+
 class KeptLinks:
     """The visible links of annotated texts, taken before the texts change; `place` finds them again afterwards."""
 
@@ -27,18 +52,9 @@ class KeptLinks:
                 links = [(span, note) for note in notes if (span := _span(note))[1] and span[0] < len(text)]
                 self._texts.append((holder, name, text, sorted(links, key=lambda each: each[0])))
 
-    def __bool__(self) -> bool:
-        """Whether anything is annotated."""
-        return bool(self._texts)
-
-    def placed(self, data: Any) -> Any:
-        """Call `place`; returns `data`, the whole value that holds the texts."""
-        self.place()
-        return data
-
     def place(self, filled: Callable[[str], str] = str) -> None:
-        """Set every annotation to the place of its link in the text as it is now, in place. `filled` puts values into
-        a text as they were put into this one.
+        """Set every annotation to the place of its link in the text as it is now: the holder gets new ones, as others
+        may share the old. `filled` puts values into a text as they were put into this one.
 
         A text that was not changed keeps its annotations as they are. A link that a mask has changed is a link no more:
         its annotation is dropped. Annotations of one span stay together.
@@ -57,8 +73,7 @@ class KeptLinks:
                     if start >= 0:
                         done, position = span[1], start + len(link)
                 if start >= 0:
-                    _citation(note).update(start_index=start, end_index=position)
-                    kept.append(note)
+                    kept.append(_at(note, start, position))
             holder["annotations"] = kept
 
 
@@ -98,6 +113,13 @@ def _citation(note: Json) -> Json:
     """The object with the indexes: chat has it one level deeper."""
     inner = note.get("url_citation")
     return inner if isinstance(inner, dict) else note
+
+
+def _at(note: Json, start: int, end: int) -> Json:
+    """A copy of a citation, at another place."""
+    place = {"start_index": start, "end_index": end}
+    inner = note.get("url_citation")
+    return {**note, "url_citation": {**inner, **place}} if isinstance(inner, dict) else {**note, **place}
 
 
 def _span(note: Any) -> tuple[int, int]:

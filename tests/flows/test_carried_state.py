@@ -87,5 +87,25 @@ async def test_a_name_in_thoughts_stands_for_its_own_value_in_another_history(
         async with start_in_process(tmp_path, toml(upstream) + MASKED) as server:
             second, _, _ = await send(server, route, _turn(route, EVE, _items(first)), key=key)
     sent = upstream.seen[-1].body["messages"]
-    assert (status, second) == (200, 200) and sent[0]["content"] == "you know [EMAIL_1]"
-    assert sent[1]["reasoning_content"] == "the boss is [EMAIL_2]"
+    assert (status, second) == (200, 200) and sent[0]["content"] == "you know [EMAIL_2]"
+    assert sent[1]["reasoning_content"] == "the boss is [EMAIL_1]"
+
+
+@pytest.mark.parametrize("route", [RESPONSES, MESSAGES])
+async def test_signed_thoughts_go_back_as_they_were_whatever_comes_before_them(
+    tmp_path: Path, upstream: Upstream, route: str
+) -> None:
+    call = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    signed = [{"type": "reasoning.text", "text": "the boss is [EMAIL_1]", "signature": "c2lnbmVk"}]
+    thoughtful = up.completion(
+        None, "tool_calls", reasoning="the boss is [EMAIL_1]", reasoning_details=signed, tool_calls=[call]
+    )
+    upstream.will(up.answer(thoughtful))
+    async with start_in_process(tmp_path, toml(upstream) + MASKED) as server:
+        _, first, _ = await send(server, route, _turn(route, JANE, []))
+        again = _turn(route, JANE, _items(first))
+        again["instructions" if route == RESPONSES else "system"] = f"you work for {EVE}"
+        status, second, _ = await send(server, route, again)
+    assert status == 200, second
+    sent = upstream.seen[-1].body["messages"]
+    assert sent[0]["content"] == "you work for [EMAIL_2]" and sent[2]["reasoning_details"] == signed

@@ -267,10 +267,17 @@ async def test_a_key_that_was_rotated_goes_on_with_what_the_first_has_stored(
     old = masked.make_key()
     async with door.opened(masked, old) as way:
         fields = await carried(masked, way, case.removeprefix("rotated, "), f"my boss is {JANE}", old)
-    new = await masked.rotate(old)
+    middle = await masked.rotate(old)
     await masked.revoke(old)
+    async with door.opened(masked, middle) as way:
+        told = await gone_on(way, f"my client is {BOB}", dict(fields))
+    assert told.error is None and told.text == f"your boss is {JANE}, your client is {BOB}."
+    new = await masked.rotate(middle)
+    await masked.revoke(middle)
+    if "conversation" not in fields:
+        fields = {"previous_response_id": told.id}
     async with door.opened(masked, new) as way:
-        told = await gone_on(way, f"my client is {BOB}", fields)
+        told = await gone_on(way, "who are they?", fields)
     assert told.error is None and told.text == f"your boss is {JANE}, your client is {BOB}."
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import json
+import time
 from typing import Any
 
 import aiohttp
@@ -32,8 +33,9 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return counts
 
 
-def in_steps(pieces: list[bytes], last: bytes = b"0\r\n\r\n") -> Script:
-    """A stream whose pieces come one by one, and then some bytes after which nothing comes."""
+def in_steps(pieces: list[bytes], last: bytes = b"0\r\n\r\n", stays_s: float = 0) -> Script:
+    """A stream whose pieces come one by one, and then some bytes, for so many seconds or until the gateway leaves,
+    after which nothing comes."""
 
     async def script(exchange: Exchange) -> None:
         await exchange.stream_head()
@@ -41,6 +43,8 @@ def in_steps(pieces: list[bytes], last: bytes = b"0\r\n\r\n") -> Script:
             await exchange.piece(piece)
             await asyncio.sleep(0.002)
         await exchange.raw(last)
+        if stays_s:
+            await exchange.gone(stays_s)
 
     return script
 
@@ -108,15 +112,18 @@ async def test_a_masked_stream_goes_the_same_way_and_nothing_found_in_it_does(
     assert sum(at_once) > 20 and events[-1] == "[DONE]"
 
 
-async def test_a_blocked_finding_on_the_short_way_ends_the_stream(
+async def test_a_blocked_finding_on_the_short_way_ends_the_stream_at_once(
     start_gateway: StartGateway, upstream: Upstream, at_once: list[int]
 ) -> None:
     more = '[sanitize]\nroutes = ["chat"]\n[sanitize.actions.responses]\nSECRET = "block"\n'
     server = await start_gateway(upstream_toml(upstream.url) + more)
-    upstream.will(in_steps(up.text_stream([*TEXTS, "the key is ", TOKEN + " ", "more ", "and more "])))
+    begun = up.text_stream([*TEXTS, "the key is ", TOKEN + " and", " more ", "words ", "here "])[:-3]
+    upstream.will(in_steps(begun, b"", stays_s=8))
+    began_s = time.monotonic()
     events = await said(server)
     assert text_of(events) == "".join(TEXTS) + "the key is " and sum(at_once) > 20
     assert json.loads(events[-2])["choices"][0]["finish_reason"] == "content_filter"
+    assert time.monotonic() - began_s < 2
 
 
 BEGUN = up.text_stream(TEXTS)[:-3]

@@ -1,9 +1,10 @@
-"""Charts and diagrams of Office documents: a chart's title, axes and values, and the texts of a diagram.
+"""Drawings of Office documents: a chart's title, axes and values, the texts of a diagram, what a picture shows.
 
 Source: ECMA-376, part 1, 21.2 (charts) and 21.4 (diagrams); MS-ODRAWXML, 2.24 (the newer charts, such as waterfalls and
 treemaps); read 2026-11-29.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 from typing import Any
@@ -16,6 +17,7 @@ _MAIN = "http://schemas.openxmlformats.org/drawingml/2006"
 _A, _C, _DIAGRAM = f"{{{_MAIN}/main}}", f"{{{_MAIN}/chart}}", f"{{{_MAIN}/diagram}}"
 _EXTENDED = "{http://schemas.microsoft.com/office/drawing/2014/chartex}"
 _DATA = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}dm"
+_FILE = re.compile(r"\.[a-zA-Z]{3,4}$")
 MAX_POINTS = 10_000
 """Rows of a chart's values."""
 
@@ -33,6 +35,13 @@ def write_drawings(element: Any, package: Package, relations: Mapping[str, Relat
                 _write_extended(root, out)
             elif root is not None:
                 out.items(list(_nodes(root)))
+
+
+def described(properties: Any) -> str:
+    """What a drawing shows, for those who do not see it: `[picture: A duck on ice]`. "" for one word and for a file's
+    name, which programs put there. `properties`: its `docPr` or `cNvPr`."""
+    text = " ".join((properties.get("descr") or "").split()) if properties is not None else ""
+    return f"[picture: {text}]" if " " in text and not _FILE.search(text) else ""
 
 
 def _write_chart(root: Any, out: DocumentText) -> None:

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any
 from urllib.parse import unquote
 
+from gateway.engines.documents.comments import comment
 from gateway.engines.documents.document_text import DocumentText
 from gateway.engines.documents.numbering import Level, Numbers, item
 from gateway.engines.documents.office import Package
@@ -26,6 +27,7 @@ TEXT, TABLE, _STYLE, _DRAW = (f"{_URN}{name}:1.0}}" for name in ("text", "table"
 _FORM, _CHART = f"{_URN}form:1.0}}", f"{_URN}chart:1.0}}"
 _XLINK = "{http://www.w3.org/1999/xlink}href"
 _MATHML = "{http://www.w3.org/1998/Math/MathML}math"
+_COMMENT, _CREATOR = f"{_URN}office:1.0}}annotation", "{http://purl.org/dc/elements/1.1/}creator"
 _TEXT_BOX = f"{_DRAW}text-box"
 _DISPLAY = f"{TEXT}display"
 _HIDING = frozenset(f"{TEXT}{name}" for name in ("section", "p", "h", "span", "hidden-text", "hidden-paragraph"))
@@ -104,7 +106,7 @@ class _Odt:
         self._package = package
         self._out = out
         self._root = root
-        self._notes = {note: number for number, note in enumerate(root.iter(f"{TEXT}note"), 1)}
+        self._notes = {note: number for number, note in enumerate(root.iter(f"{TEXT}note", _COMMENT), 1)}
         self._controls = {each.get(f"{_FORM}id"): each for each in root.iter() if str(each.tag).startswith(_FORM)}
         lists = [each for part in styled for each in part.iter(f"{TEXT}list-style", f"{TEXT}outline-style")]
         self._levels = {each.get(f"{_STYLE}name"): _levels(each) for each in reversed(lists)}
@@ -134,10 +136,12 @@ class _Odt:
                     self.write(part)
 
     def write_notes(self) -> None:
-        """The foot- and endnotes."""
-        for number, note in enumerate(self._root.iter(f"{TEXT}note-body"), 1):
+        """The foot- and endnotes, and the comments."""
+        for note, number in self._notes.items():
             with self._out.part(f"note {number}"):
-                self._out.paragraph(f"[^{number}]: {' '.join(self._text(note).split())}")
+                text = " ".join(map(self._text, note.iterchildren(f"{TEXT}p", f"{TEXT}list", f"{TEXT}note-body")))
+                text = comment(note.findtext(_CREATOR), text) if note.tag == _COMMENT else " ".join(text.split())
+                self._out.paragraph(f"[^{number}]: {text}" if text else "")
 
     def _write_heading(self, part: Any, numbers: Numbers, depth: int | None = None) -> None:
         """A heading with its number: of the outline, or of the list that it is an item of, at a depth."""
@@ -186,8 +190,8 @@ class _Odt:
         return rows
 
     def _text(self, part: Any) -> str:
-        """The text of an element: `s` are spaces, `tab` and `line-break` what they say; of notes the mark, by their
-        number. Comments and text boxes are left out."""
+        """The text of an element: `s` are spaces, `tab` and `line-break` what they say; of notes and comments
+        the mark, by their number. Text boxes are left out."""
         pieces = [part.text or ""]
         for child in part:
             if isinstance(child.tag, str):
@@ -201,7 +205,7 @@ class _Odt:
             return " " * _count(child.get(f"{TEXT}c"))
         if tag in (f"{TEXT}tab", f"{TEXT}line-break"):
             return "\t" if tag == f"{TEXT}tab" else "\n"
-        if tag == f"{TEXT}note":
+        if tag in (f"{TEXT}note", _COMMENT):
             return f"[^{self._notes[child]}]" if child in self._notes else ""
         if tag == f"{TEXT}a":
             return self._out.link(self._text(child), child.get(_XLINK, ""))
@@ -210,7 +214,7 @@ class _Odt:
                 return self._formula(child)
         if tag == f"{_DRAW}control":
             return self._control(child)
-        if tag == _TEXT_BOX or tag.endswith("}annotation"):
+        if tag == _TEXT_BOX:
             return ""
         return self._text(child) + ("\n" if tag == f"{TEXT}p" else "")
 

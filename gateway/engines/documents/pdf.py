@@ -86,6 +86,8 @@ def read_pdf(pdfium: Any, body: bytes, out: DocumentText, wish: PdfWish = NO_WIS
                 out.mark(f"page {number}")
             with out.part(f"page {number}"):
                 page = read_page(pdfium.raw, document, number - 1, out)
+                if page.lines and page.unmapped:
+                    out.miss(f"{page.unmapped} letters of page {number}, whose fonts do not say which they are")
                 if page.lines:
                     _write_page(page, out)
                 elif number in wish.texts:

@@ -39,6 +39,9 @@ BLACK = 1000
 """The greatest weight of a type (CSS and PDF), for a line's blackness of 0 to 1."""
 LINE_END_HYPHENS = "\x02\xad\ufffe"
 """What PDFium gives for the hyphen of a word that goes on in the next line."""
+ASCII_SIGNS, LATIN_CODES, MAX_ODD_CODES = 0x20, 0x100, 0.05
+"""A code that PDFium has no character for is given as it is. In fonts with letters' own codes (TeX, matplotlib) hardly
+any is below the first or above the second; where more than this share are, codes number the shapes of the font."""
 MAX_CHARS_PER_PAGE = 60_000
 MAX_LINKS = 1_000
 LINK_START, _FIRST_LINK = "\U00100000", 0x100001
@@ -61,17 +64,20 @@ def link_number(end: str) -> int:
 @dataclass(slots=True)
 class PdfPage:
     """`lines`: the text in its main direction, cut at wide gaps; `turned`: the lines of each other direction; `links`:
-    addresses by their numbers; `grids`: the rules of tables."""
+    addresses by their numbers; `grids`: the rules of tables; `unmapped`: letters that were left out, as their fonts do
+    not say which they are."""
 
     lines: list[Line] = field(default_factory=list)
     turned: list[list[Line]] = field(default_factory=list)
     links: list[str] = field(default_factory=list)
     grids: list[Grid] = field(default_factory=list)
+    unmapped: int = 0
 
 
 class _Letter(NamedTuple):
     """A character: its box, as high as a line of its type, its angle, whether a space comes before it, and whether that
-    is only PDFium's guess from a gap, the weight of its type (400 is regular, 700 bold; 0 unknown), its link or -1."""
+    is only PDFium's guess from a gap, the weight of its type (400 is regular, 700 bold; 0 unknown), its link or -1; and
+    the font (0 for a known character) and code of one that PDFium has no character for."""
 
     character: str
     rect: Rect
@@ -80,6 +86,8 @@ class _Letter(NamedTuple):
     is_guessed: bool = False
     weight: int = 0
     link: int = -1
+    font: int = 0
+    code: int = 0
 
 
 def read_page(raw: Any, document: Any, index: int, out: DocumentText) -> PdfPage:
@@ -99,16 +107,19 @@ def read_page(raw: Any, document: Any, index: int, out: DocumentText) -> PdfPage
             drawn.collect(page)
         text = page.get_textpage()
         try:
-            letters = _letters(raw, text, page, drawn, out)
+            found = _letters(raw, text, page, drawn, out)
         finally:
             text.close()
         size = Rect(0, 0, page.get_width(), height)
     finally:
         page.close()
     covered = [each.rect for each in fields]
+    letters = _with_known_codes(found)
+    unmapped = len(found) - len(letters)
+    letters = [] if unmapped > len(letters) else letters  # a page to be seen, not read
     letters = [each for each in letters if not any(holds(rect, each.rect) for rect in covered)]
     letters = [each._replace(link=_link_at(each.rect, links)) for each in letters] if links else letters
-    return _arranged(letters, fields, size, [url for _, url in links], drawn.rules)
+    return replace(_arranged(letters, fields, size, [url for _, url in links], drawn.rules), unmapped=unmapped)
 
 
 def _arranged(letters: list[_Letter], fields: list[Word], size: Rect, links: list[str], rules: list[Rect]) -> PdfPage:
@@ -191,7 +202,8 @@ def _letters(raw: Any, text: Any, page: Any, drawn: "Drawn", out: DocumentText) 
     y1, y2 = sorted(page.get_bbox()[1::2])
     box, after_space, is_guessed, half = raw.FS_RECTF(), True, True, ""
     for index in range(min(text.count_chars(), MAX_CHARS_PER_PAGE)):
-        character = chr(raw.FPDFText_GetUnicode(text, index) or 0x20)
+        code = raw.FPDFText_GetUnicode(text, index)
+        character = chr(code or 0x20)
         if character in LINE_END_HYPHENS:
             character = "-"
         elif "\udc00" <= character <= "\udfff":
@@ -210,6 +222,8 @@ def _letters(raw: Any, text: Any, page: Any, drawn: "Drawn", out: DocumentText) 
             weight = raw.FPDFText_GetFontWeight(text, index) if after_space else 0
             angle = (2 * math.pi - raw.FPDFText_GetCharAngle(text, index)) % (2 * math.pi)
             letter = _Letter(_plain(character), rect, angle, after_space, is_guessed, max(0, weight))
+            if font := _font_at(raw, text, index):
+                letter = letter._replace(font=font, code=code)
             if letter.character == _LAM and letters and letters[-1].rect == rect and letters[-1].character in _ALEFS:
                 letters[-1:] = [letters[-1]._replace(character=_LAM), letter._replace(character=letters[-1].character)]
             else:
@@ -217,6 +231,23 @@ def _letters(raw: Any, text: Any, page: Any, drawn: "Drawn", out: DocumentText) 
             after_space, is_guessed = False, True
     out.leave_out("".join(unseen))
     return letters
+
+
+def _font_at(raw: Any, text: Any, index: int) -> int:
+    """What tells the font of a letter from others, where PDFium has no character for its code; else 0."""
+    if raw.FPDFText_HasUnicodeMapError(text, index) != 1 or not (owner := raw.FPDFText_GetTextObject(text, index)):
+        return 0
+    return ctypes.addressof(raw.FPDFTextObj_GetFont(owner).contents)
+
+
+def _with_known_codes(letters: list[_Letter]) -> list[_Letter]:
+    """The letters without those of fonts whose codes only number their shapes."""
+    codes: dict[int, list[int]] = {}
+    for letter in letters:
+        if letter.font:
+            codes.setdefault(letter.font, []).append(letter.code)
+    odd = {font: sum(not ASCII_SIGNS <= code < LATIN_CODES for code in found) for font, found in codes.items()}
+    return [each for each in letters if not each.font or odd[each.font] <= MAX_ODD_CODES * len(codes[each.font])]
 
 
 def _whole_character(pair: str) -> str:
@@ -255,7 +286,8 @@ def _pieces(row: list[_Letter]) -> Iterable[list[_Letter]]:
     for last, at in pairwise(order):
         before, rect = row[last].rect, row[at].rect
         gap, size = rect.x1 - before.x2, max(before.height, rect.height)
-        numbers[at] = numbers[last] + (gap >= CELL_GAP * size or (gap <= -size and not is_leftward))
+        goes_back = gap <= -size and rect != before and not is_leftward  # letters of one ligature have one box
+        numbers[at] = numbers[last] + (gap >= CELL_GAP * size or goes_back)
     pieces: dict[int, list[_Letter]] = {}
     for at, letter in enumerate(row):
         pieces.setdefault(numbers[at], []).append(letter)

@@ -1,4 +1,4 @@
-"""Sheets (.xlsx) as Markdown, from the elements of SpreadsheetML, with their charts and text boxes.
+"""Sheets (.xlsx) as Markdown, from the elements of SpreadsheetML, with their charts, text boxes and comments.
 
 Sources: ECMA-376, part 1, 18.3.1 and 18.8.30, 20.5 (drawings); read 2026-11-29.
 """
@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from gateway.engines.documents.comments import write_comments
 from gateway.engines.documents.document_text import DocumentText
 from gateway.engines.documents.drawings import write_drawings
 from gateway.engines.documents.number_formats import number_text
@@ -49,7 +50,9 @@ def read_xlsx(package: Package, out: DocumentText) -> str:
         with out.part(f"sheet {name}"):
             reader, part = _Sheet(texts, formats, is_1904, out), relation.target if relation is not None else ""
             out.table(reader.rows(package, part, f"sheet {name}"))
-            _write_drawing(package, related(package.relations(part), "drawing"), out)
+            own = package.relations(part)
+            _write_drawing(package, related(own, "drawing"), out)
+            write_comments(package, relations, own, out)
     return package.title()
 
 

@@ -6,8 +6,9 @@ Slides and shapes that are switched off are left out. Source: ECMA-376, part 1, 
 from collections.abc import Iterator
 from typing import Any
 
+from gateway.engines.documents.comments import write_comments
 from gateway.engines.documents.document_text import DocumentText
-from gateway.engines.documents.drawings import write_drawings
+from gateway.engines.documents.drawings import described, write_drawings
 from gateway.engines.documents.equations import M, tex_of
 from gateway.engines.documents.office import R_ID, Package, Relation, address, related
 from gateway.geometry.boxes import Rect
@@ -28,7 +29,8 @@ Layouts = dict[str, tuple[Any, dict[str, Relation]]]
 
 def read_pptx(package: Package, out: DocumentText) -> str:
     """Writes every slide that is shown: a mark, its title as heading, texts, tables, charts' values, the speaker's
-    notes; the deck's title or "". A slide that cannot be read is noted as missing. Raises Unreadable."""
+    notes and readers' comments; the deck's title or "". A slide that cannot be read is noted as missing. Raises
+    Unreadable."""
     main = package.main("ppt/presentation.xml")
     relations, layouts = package.relations(main), Layouts()
     for number, listed in enumerate(package.root(main).iter(f"{_P}sldId"), 1):
@@ -39,7 +41,9 @@ def read_pptx(package: Package, out: DocumentText) -> str:
             root = package.root(relation.target if relation is not None else "", f"slide {number}")
             if root is not None and root.get("show") not in ("0", "false"):
                 out.mark(f"slide {number}")
-                _Slide(package, relation.target if relation is not None else "", layouts, out).write(root)
+                name = relation.target if relation is not None else ""
+                _Slide(package, name, layouts, out).write(root)
+                write_comments(package, relations, package.relations(name), out)
     return package.title()
 
 
@@ -132,6 +136,8 @@ class _Slide:
                         [[self._cell(cell) for cell in row.iterchildren(f"{_A}tc")] for row in table.iter(f"{_A}tr")]
                     )
             write_drawings(shape, self._package, self._relations, self._out)
+        elif shape.tag == f"{_P}pic":
+            self._out.paragraph(described(_properties(shape)))
         elif (body := shape.find(f"{_P}txBody")) is not None:
             with self._out.part("text"):
                 self._write_paragraphs(body, address(self._relations, shape.find(f"./*/{_P}cNvPr/{_A}hlinkClick")))
@@ -182,7 +188,7 @@ def _shapes(parent: Any) -> Iterator[Any]:
     for child in parent if parent is not None else ():
         if child.tag == _ALTERNATIVES:
             yield from _shapes(child.find(_CHOICE))
-        elif child.tag in (f"{_P}sp", f"{_P}grpSp", f"{_P}graphicFrame"):
+        elif child.tag in (f"{_P}sp", f"{_P}grpSp", f"{_P}graphicFrame", f"{_P}pic"):
             yield child
 
 

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from gateway.engines.documents.comments import comment
 from gateway.engines.documents.document_text import DocumentText
-from gateway.engines.documents.drawings import write_drawings
+from gateway.engines.documents.drawings import described, write_drawings
 from gateway.engines.documents.equations import M, tex_of
 from gateway.engines.documents.numbering import MAX_NUMBER, Level, Numbers, item
 from gateway.engines.documents.office import Package, Relation, address, related
@@ -33,6 +34,9 @@ _LEFT_OUT = frozenset((f"{W}del", f"{W}moveFrom", f"{W}pPr", f"{W}rPr", f"{W}sdt
 """Deleted text and properties; text boxes are read apart, and their older form never."""
 _SIGNS = {f"{W}tab": "\t", f"{W}ptab": "\t", f"{W}br": "\n", f"{W}cr": "\n", f"{W}noBreakHyphen": "-"}
 _CONTAINERS = frozenset(f"{W}{name}" for name in ("sdt", "sdtContent", "ins", "moveTo", "customXml", "smartTag"))
+_DELETED_END = f"{W}pPr/{W}rPr/{W}del"
+_DRAWN = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing}docPr"
+_REFERENCES = frozenset(f"{W}{name}Reference" for name in ("footnote", "endnote", "comment"))
 _BLOCKS = (f"{W}p", f"{W}tbl")
 _PICTURE_FONTS = {
     "wingdings": {0x6F: "☐", 0x71: "☐", 0x78: "☒", 0xA8: "☐", 0xFB: "✗", 0xFC: "✓", 0xFD: "☒", 0xFE: "☑",
@@ -78,6 +82,7 @@ class _Docx:
             self._numbering = _Numbering(self._root("numbering"))
         self._waiting: list[tuple[int, str, str]] = []
         self._texts = _Texts(self._styles, relations, out)
+        self._before = ""  # text that the next paragraph goes on: a large first letter, or one whose end is deleted
 
     def write(self, parts: Iterable[Any], *, in_box: bool = False) -> None:
         """Paragraphs and tables, as elements, with the drawings of those that are in no text box."""
@@ -98,15 +103,17 @@ class _Docx:
                     write_drawings(part, self._package, self._relations, self._out)
 
     def end(self) -> None:
-        """The last list, and the notes."""
+        """The last list, the notes and the comments."""
+        self._out.paragraph(self._before)
         self._end_list()
         texts = {}
-        for kind in ("footnotes", "endnotes") if self._texts.notes else ():
+        for kind in ("footnotes", "endnotes", "comments") if self._texts.notes else ():
             root = self._root(kind)
             for note in root if root is not None else ():
                 with self._out.part("note"):
-                    pieces = [self._texts.of(part, with_notes=False) for part in _content(note)]
-                    texts[f"{kind[0]}{note.get(f'{W}id')}"] = " ".join(pieces)
+                    text = " ".join(self._texts.of(part, with_notes=False) for part in _content(note))
+                    text = comment(note.get(f"{W}author"), text) if kind == "comments" else text
+                    texts[f"{kind[0]}{note.get(f'{W}id')}"] = text
         for number, name in enumerate(self._texts.notes, 1):
             if text := texts.get(name, "").strip():
                 self._out.paragraph(f"[^{number}]: {text}")
@@ -126,7 +133,14 @@ class _Docx:
         return f"{label} {text}" if label else text
 
     def _write_paragraph(self, paragraph: Any) -> None:
-        style, text = self._styles.of(paragraph), self._texts.of(paragraph)
+        style, text = self._styles.of(paragraph), self._before + self._texts.of(paragraph)
+        self._before = ""
+        if text.strip() and paragraph.find(_DELETED_END) is not None:
+            self._before = f"{text} "
+        elif (frame := paragraph.find(f"{W}pPr/{W}framePr")) is not None and frame.get(f"{W}dropCap", "none") != "none":
+            self._before = text.strip()
+        if self._before:
+            return
         name = style.name.casefold()
         level = style.level or (int(heading[1]) if (heading := _HEADING.match(name)) else 0)
         listed = style.list_id not in ("", "0") or bool(_LIST.match(name))
@@ -212,7 +226,7 @@ class _ParagraphText:
 
 
 class _Texts:
-    """The visible texts of paragraphs. `notes`: ids of the foot- and endnotes that they name, in order."""
+    """The visible texts of paragraphs. `notes`: ids of the notes and comments that they name, in order."""
 
     def __init__(self, styles: "_Styles", relations: dict[str, Relation], out: DocumentText) -> None:
         self.notes: list[str] = []
@@ -258,7 +272,9 @@ class _Texts:
             run.pieces.append("" if child.get(f"{W}type") in ("page", "column") else _SIGNS[tag])
         elif tag == f"{W}sym":
             run.pieces.append(_symbol(child))
-        elif tag in (f"{W}footnoteReference", f"{W}endnoteReference"):
+        elif tag == _DRAWN:
+            run.pieces.append(described(child))
+        elif tag in _REFERENCES:
             if run.notes is not None:
                 run.notes.append(f"{tag[len(W)]}{child.get(f'{W}id')}")
                 run.pieces.append(f"[^{len(run.notes)}]")

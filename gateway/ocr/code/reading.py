@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from math import atan2, cos, inf, pi, sin
 from statistics import median
 from typing import Any
@@ -26,14 +26,6 @@ from gateway.ocr.extras import vision
 from gateway.ocr.image.ink import any_colour
 from gateway.ocr.text.doubts import settle
 
-# Costs of a character in a cell of unknown shape, in one of another character, of a known cell that was not read, of
-# an unknown one that was not, and of a character without a cell. A character left out and one too many cost more
-# than one that is unlike, so that words are not pushed along; a character moves into an unknown cell only if its own
-# shape is not known.
-UNKNOWN, UNLIKE, NOT_READ, NOTHING, NO_CELL = 0.3, 0.8, 0.7, 0.8, 0.9
-# Greatest cost a cell; above, reading and cells are not of one word.
-LEFT, UP, BOTH = "left", "up", "both"
-MAX_COST = 0.35
 # What a nought with a dot or a stroke in it is read as in a line of code.
 ZERO_LIKE = "\u65e5\u66f0\u0398\u03b8"
 # Signs outside ASCII that code does not hold and NFKC does not fold, by what they look like in a cell.
@@ -48,42 +40,6 @@ def is_wide(character: str) -> bool:
 def as_code(text: str) -> str:
     """What was read, with the signs that stand in one cell as code has them."""
     return "".join("0" if c in ZERO_LIKE else ASCII_LIKE.get(c, c) for c in text)
-
-
-def placed(read: str, known: Sequence[str]) -> tuple[str, ...]:
-    """The character of each cell, empty where none was read; nothing where reading and cells do not go together.
-    `known`: the character of each cell's shape, empty where it is not known."""
-    if not read:
-        return ()
-    columns = len(known)
-    skipped = [NOT_READ if character else NOTHING for character in known]
-    best = [0.0, *accumulate(skipped)]
-    steps = [[""] + [LEFT] * columns]
-    for character in read:
-        line, moves = [best[0] + NO_CELL], [UP]
-        for column, cell in enumerate(known):
-            fit = 0.0 if cell == character else UNLIKE if cell else UNKNOWN
-            cost, move = min(
-                (best[column] + fit, BOTH), (line[column] + skipped[column], LEFT), (best[column + 1] + NO_CELL, UP)
-            )
-            line.append(cost)
-            moves.append(move)
-        best = line
-        steps.append(moves)
-    return _walked(read, steps, columns) if best[columns] <= MAX_COST * columns else ()
-
-
-def _walked(read: str, steps: list[list[str]], columns: int) -> tuple[str, ...]:
-    """The characters along the cheapest way, from its end."""
-    row, column = len(read), columns
-    cells = [""] * columns
-    while column:
-        move = steps[row][column]
-        column -= move != UP
-        row -= move != LEFT
-        if move == BOTH:
-            cells[column] = read[row]
-    return tuple(cells)
 
 
 # Rows of a block, and the share of them that must begin with a number that counts them, that make the numbers a
@@ -329,15 +285,11 @@ CLEAR_SHARE, MIN_VOTES = 0.7, 4
 # much the heights, and the lower end of `p`, differ at least.
 SAME_FORM, TALL_LETTERS, LOW_LETTERS = "copsvwxz", "ABDEFHKLMNRTU2345689", "aemnru"
 MIN_RISE, MIN_DESCENT = 1.15, 0.2
-# What a bar is read as.
-BARS = "|Il1!\u2502"
 # Signs over which a digit has digits beside it.
 IN_NUMBERS = (".", ",")
 # A run of so many cells that the recogniser did not read at all is the line of a frame: a smaller share of its cells
 # may be unknown, and are as the others.
 MIN_UNREAD, MAX_UNKNOWN = 5, 0.2
-# What marks that are no sign are told as, if anything; and the most cells of one, as a docstring's end has three.
-SMUDGES, MAX_SMUDGE = "'\"`|_-.", 2
 # A shape that was never read is that of its nearest, if so like: neighbours that reach into a cell change its ink.
 NEAR_SHAPE = 0.93
 # Least share of the votes for a shape to spell a word that was read with too many or too few letters.
@@ -385,14 +337,7 @@ def read_cells(grid: CellGrid, read: Read) -> list[Line] | None:
         grid.inked[:] = inked & ~blank
         rows = rows_of_cells(grid)
     characters = _characters(grid, shapes, signs)
-    if _place(rows, shapes, characters):
-        # Words of another length than what was read have a say too, once it is known which letter is missing.
-        _set_cases(grid, shapes, rows)
-        characters = _characters(grid, shapes, signs)
-    texts = [
-        [] if _is_smudged(grid, number, runs, shapes) else [_spelled(run, number, shapes, characters) for run in runs]
-        for number, runs in enumerate(rows)
-    ]
+    texts = [[_spelled(run, number, shapes, characters) for run in runs] for number, runs in enumerate(rows)]
     lines = (_line(grid, shapes, number, runs, texts[number]) for number, runs in enumerate(rows) if runs)
     return [*(line for line in lines if line is not None), *grid.others]
 
@@ -460,18 +405,6 @@ def _in_case(character: str, is_capital: bool) -> str:
     return character.upper() if is_capital else character.lower()
 
 
-def _place(rows: list[list[Run]], shapes: Shapes, characters: list[tuple[str, float, int]]) -> bool:
-    """Puts the characters of the runs that do not fit into their cells; whether there were any."""
-    is_any = False
-    for number, runs in enumerate(rows):
-        for run in runs:
-            if run.read and not run.fits and not run.is_foreign:
-                cells = _cells(run, number, shapes, characters)
-                run.placed = placed(run.read, [known if share >= KNOWN_SHARE else "" for known, share, _ in cells])
-                is_any = is_any or bool(run.placed)
-    return is_any
-
-
 def _cells(
     run: Run, number: int, shapes: Shapes, characters: list[tuple[str, float, int]]
 ) -> list[tuple[str, float, int]]:
@@ -508,7 +441,7 @@ def _characters(grid: CellGrid, shapes: Shapes, signs: list[str]) -> list[tuple[
             character = shapes.told[number]
             found.append((character, 1.0 if not character.isalnum() else KNOWN_SHARE, MIN_VOTES))
             continue
-        is_read = total and (signs[number] in "-_=+." or _is_no_bar(signs[number], votes))
+        is_read = total and signs[number] in "-_=+."
         if signs[number] and not is_read:
             found.append((signs[number], 1.0, MIN_VOTES))
             continue
@@ -521,19 +454,6 @@ def _characters(grid: CellGrid, shapes: Shapes, signs: list[str]) -> list[tuple[
         character, count = counts.most_common(1)[0]
         found.append((character, count / counts.total(), counts.total()))
     return found
-
-
-def _is_no_bar(sign: str, votes: Counter[str]) -> bool:
-    """Whether a shape that looks like a bar was mostly read as something else: narrow brackets of small print do."""
-    return sign == "|" and votes.most_common(1)[0][0] not in BARS
-
-
-def _is_smudged(grid: CellGrid, number: int, runs: list[Run], shapes: Shapes) -> bool:
-    """Whether a row where no line was found holds single shapes that no line has: sides of tabs, ends of letters."""
-    if grid.members[number] or any(run.length > MAX_SMUDGE for run in runs):
-        return False
-    cells = [shapes.of_cell[number, run.start + place] for run in runs for place in range(run.length)]
-    return all(shapes.told.get(shape, "") in SMUDGES and not shapes.votes[shape] for shape in cells)
 
 
 def _spelled(run: Run, number: int, shapes: Shapes, characters: list[tuple[str, float, int]]) -> str:

@@ -12,6 +12,7 @@ from itertools import accumulate, pairwise
 from math import inf, log
 from statistics import median
 
+from gateway.geometry.blocks import weighted_median
 from gateway.geometry.boxes import Line, Rect, Region, hull
 from gateway.geometry.reading_order import rows_of
 
@@ -49,7 +50,7 @@ Rhythm = Callable[[Line, float], float]
 def extent_of(run: list[Line], fitting: list[Line], lines: list[Line], pitch: float, rhythm: Rhythm) -> Rect:
     """The box of a block. `run`: its sure lines; `fitting`: all that have a rhythm at its `pitch`; `lines`: those of
     the page."""
-    rect = _with_columns(_whole(run, fitting, pitch), run, lines)
+    rect = _whole(run, fitting, pitch)
     step = row_step(run)
     for _ in range(len(lines)):
         row = _next_row(rect, run, lines, step)
@@ -105,19 +106,6 @@ def _whole(run: list[Line], lines: list[Line], pitch: float) -> Rect:
             return hull([rect, *taken])
         rect = grown
     return rect
-
-
-def _with_columns(rect: Rect, run: list[Line], lines: list[Line]) -> Rect:
-    """The box grown to the left over the columns of a listing, whose pieces are too short for a rhythm: nearly all that
-    lies there stands on the run's rows, and most rows have some of it."""
-    beside = [line for line in lines if line.rect.x2 <= rect.x1 and rect.y1 < line.rect.center_y < rect.y2]
-    step = row_step(run)
-    fitting = [line for line in beside if _fits(line, run, step)]
-    rows = rows_of([line.rect for line in run], range(len(run)))
-    there = rows_of([line.rect for line in fitting], range(len(fitting)))
-    if len(fitting) < COLUMN_SHARE * len(beside) or len(there) < max(MIN_COLUMN_ROWS, COLUMN_SHARE * len(rows)):
-        return rect
-    return hull([rect, *(line.rect for line in fitting)])
 
 
 def _is_in(rect: Rect, reach: Rect) -> bool:
@@ -192,15 +180,11 @@ def _most_at_one_end(lines: list[Line], reach: float) -> list[Line]:
     """The most lines that end within `reach` of one of them; of equally many those of the first one. Equal to comparing
     each line with each, in n log n."""
     ends = sorted(line.rect.x2 for line in lines)
-    counts: dict[float, int] = {}
-    first = behind = 0
-    for end in ends:
-        while end - ends[first] > reach:
-            first += 1
-        while behind < len(ends) and ends[behind] - end <= reach:
-            behind += 1
-        counts[end] = behind - first
-    best = max(lines, key=lambda line: counts[line.rect.x2], default=None)
+
+    def count(line: Line) -> int:
+        return bisect_right(ends, line.rect.x2 + reach) - bisect_left(ends, line.rect.x2 - reach)
+
+    best = max(lines, key=count, default=None)
     return [line for line in lines if best is not None and abs(line.rect.x2 - best.rect.x2) <= reach]
 
 
@@ -386,31 +370,19 @@ def _commonest(lines: list[Line]) -> float:
 
     Equal to comparing each line with each, in n log n; ink in whole numbers has the same sum in any order."""
     alike = sorted(lines, key=lambda line: line.pitch)
+    pitches = [log(line.pitch) for line in alike]
     inks = [0, *accumulate(round(line.rect.width * line.rhythm * INK_UNITS) for line in alike)]
-    support: dict[float, int] = {}
-    first = behind = 0
-    for line in alike:
-        while not _same(alike[first].pitch, line.pitch):
-            first += 1
-        while behind < len(alike) and _same(alike[behind].pitch, line.pitch):
-            behind += 1
-        support[line.pitch] = inks[behind] - inks[first]
-    middle = max(lines, key=lambda line: support[line.pitch]).pitch
+
+    def support(line: Line) -> int:
+        pitch = log(line.pitch)
+        return inks[bisect_left(pitches, pitch + SAME_PITCH)] - inks[bisect_right(pitches, pitch - SAME_PITCH)]
+
+    middle = max(lines, key=support).pitch
     return _weighted([(line.pitch, line.rect.width) for line in lines if _same(line.pitch, middle)])
 
 
 def _weighted(pairs: list[tuple[float, float]]) -> float:
     return sum(value * weight for value, weight in pairs) / sum(weight for _, weight in pairs)
-
-
-def _median(pairs: list[tuple[float, float]]) -> float:
-    """The value up to which the pairs have half of all weight."""
-    half, so_far = sum(weight for _, weight in pairs) / 2, 0.0
-    for value, weight in sorted(pairs):
-        so_far += weight
-        if so_far >= half:
-            return value
-    return 0.0
 
 
 def _runs(alike: list[Line], lines: list[Line]) -> list[list[Line]]:
@@ -500,7 +472,7 @@ def _is_code(run: list[Line], pitch: float, lines: list[Line], is_numbered: bool
     letters = sum(line.rect.width for line in run) / pitch
     rows = len(rows_of([line.rect for line in run], range(len(run))))
     rhythm = median(line.rhythm for line in run)
-    width = _median([(pitch / (line.size or pitch), line.rect.width) for line in run])
+    width = weighted_median([(pitch / (line.size or pitch), line.rect.width) for line in run])
     share = _share_of_block(run, lines)
     is_whole = share >= (NUMBERED_SHARE if is_numbered else NEARLY_ALL) and (is_numbered or rows >= MANY_ROWS)
     least = FEW_ROWS_RHYTHM if rows < MIN_ROWS else MANY_ROWS_RHYTHM if is_whole else SURE_RHYTHM

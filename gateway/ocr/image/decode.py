@@ -1,8 +1,7 @@
-"""Makes images plain for remote OCR upstreams: many ignore the EXIF orientation or fail on unusual formats.
+"""Decodes images: checked, upright by their EXIF orientation, on one ground.
 
-Only images that need it are decoded: turned by EXIF, with transparency, or of a format other than PNG and JPEG. Runs in
-the parsing processes: pixels hold Python's lock for long, and their decoders read what strangers send. Knows nothing of
-upstreams.
+Runs in processes of its own and in the parsing processes: pixels hold Python's lock for long, and their decoders read
+what strangers send.
 """
 
 import io
@@ -212,10 +211,13 @@ def orientation(image: Any) -> int:
 
 def _is_light(image: Any) -> bool:
     """Whether what is drawn on a transparent picture (RGBA) is lighter than middle gray on average."""
-    _, numpy = vision()
-    opacity = numpy.asarray(image.getchannel("A"), dtype=numpy.float32)
-    light = numpy.asarray(image.convert("L"), dtype=numpy.float32)
-    return float((light * opacity).sum()) > MIDDLE_GRAY * float(opacity.sum())
+    black = pillow().image.new("RGBA", image.size, "black")
+    black.alpha_composite(image)
+    light, opacity = (
+        sum(level * count for level, count in enumerate(channel.histogram()))
+        for channel in (black.convert("L"), image.getchannel("A"))
+    )
+    return bool(255 * light > MIDDLE_GRAY * opacity)
 
 
 def _on_ground(image: Any, reduction: int) -> Any:

@@ -15,7 +15,7 @@ from gateway.domain import Json
 from gateway.errors import EngineMissing, InvalidRequest
 from gateway.geometry.boxes import no_such_pages
 from gateway.ocr.extras import MISSING, pillow, vision
-from gateway.ocr.image.decode import check_size, open_image, upright_rgb
+from gateway.ocr.image.decode import check_size, damaged, open_image, upright_rgb
 from gateway.wire.ocr import COORDINATE_MAX, parse_blocks
 
 # An A4 page then has about decode.WORK_PIXELS: more would be reduced again.
@@ -55,9 +55,15 @@ def open_document(data: bytes, wanted: tuple[int, int] | None = None) -> Documen
 
 def _frames(image: Any, numbers: range) -> Iterator[bytes]:
     for number in numbers:
-        image.seek(number)
-        check_size(image.size)
-        yield _png(pillow().ops.exif_transpose(image))
+        try:
+            image.seek(number)
+            check_size(image.size)
+            picture = _png(pillow().ops.exif_transpose(image))
+        except InvalidRequest:
+            raise
+        except Exception as error:  # Pillow raises OSError, SyntaxError, struct.error and others on damaged files
+            raise damaged() from error
+        yield picture
 
 
 def _open_pdf(data: bytes, wanted: tuple[int, int] | None) -> Document:

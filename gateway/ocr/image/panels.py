@@ -1,4 +1,4 @@
-"""Finds the panels and pictures of a screen: boxes between straight edges, whose text is read apart.
+"""Finds the panels of a screen: boxes between straight edges, whose text is read apart.
 
 Cells of tables and bars of programs are none. The thresholds are chosen.
 """
@@ -49,19 +49,13 @@ class Edge(NamedTuple):
     end: float
 
 
-class Boxes(NamedTuple):
-    """What has four sides: panels, which hold rows of text, and pictures, which hold none; the largest first."""
-
-    panels: list[Rect]
-    pictures: list[Rect]
-
-
-def find_boxes(gray: Any, level: list[Edge], lines: Sequence[Rect]) -> Boxes:
-    """The panels and pictures of a page in gray, 8 bits. `level`: its level edges; `lines`: boxes of lines of text."""
+def find_panels(gray: Any, level: list[Edge], lines: Sequence[Rect]) -> list[Rect]:
+    """The boxes of a page in gray, 8 bits, that hold rows of text, the largest first. `level`: its level edges;
+    `lines`: boxes of lines of text."""
     cv2, _ = vision()
     height, width = gray.shape
     if min(height, width) < 2 * MIN_SIDE_PX or len(lines) < MIN_ROWS:
-        return Boxes([], [])
+        return []
     upright = level_edges(cv2.transpose(gray))
     # The rim ends sides as an edge does.
     upright = [Edge(0.0, 0.0, height), Edge(width, 0.0, height), *upright]
@@ -69,10 +63,7 @@ def find_boxes(gray: Any, level: list[Edge], lines: Sequence[Rect]) -> Boxes:
     pairs = combinations(sorted(upright), 2)
     found = [(left, right, rect) for left, right in pairs if (rect := _between(left, right, level, width)) is not None]
     boxes = [rect for rect in _distinct(_nearest(found, width)) if rect.area <= MAX_PAGE_SHARE * width * height]
-    pictures = [rect for rect in boxes if not any(line.overlap(rect) for line in lines)]
-    panels = [rect for rect in boxes if _holds(rect, lines)]
-    page = Rect(0, 0, width, height)
-    return Boxes(_without_cells(panels, page), _without_cells(pictures, page))
+    return _without_cells([rect for rect in boxes if _holds(rect, lines)], Rect(0, 0, width, height))
 
 
 def level_edges(gray: Any) -> list[Edge]:

@@ -18,12 +18,12 @@ from gateway.geometry.boxes import Line, PageBlock, Rect, Region, hull
 from gateway.geometry.reading_order import page_order, panel_of, texts_beside
 from gateway.geometry.tables import aligned_tables
 from gateway.ocr.code.reading import is_monospaced, read_block
-from gateway.ocr.code.regions import Rhythm, code_regions, without_frames
+from gateway.ocr.code.regions import Rhythm, code_regions, row_step, without_frames
 from gateway.ocr.extras import vision
 from gateway.ocr.image.decode import UprightImage, decode_page
 from gateway.ocr.image.grids import ruled_regions
 from gateway.ocr.image.ink import PageInk, bullet_at, measure, part_words, parts_of, rhythm, tighten, without_rules
-from gateway.ocr.image.panels import find_boxes, level_edges
+from gateway.ocr.image.panels import find_panels, level_edges
 from gateway.ocr.image.table_marks import read_table
 from gateway.ocr.image.tick_boxes import tick_boxes, without_ticks
 from gateway.ocr.image.upright import Warp, even_grounds, flattened, level, mostly_tall, moved, sheet_matrix, tilt_of
@@ -42,6 +42,8 @@ INSIDE_SHARE, IN_PICTURE_SHARE, TOUCH_SHARE = 0.5, 0.6, 0.3
 # A region lies in a panel, or a panel in it, with MOSTLY of its area: boxes have margins. It reaches over a panel's
 # side when at least PARTLY of it is inside.
 MOSTLY, PARTLY = 0.85, 0.15
+# Distances of rows beside a table in a fixed pitch without text: more than between rows, less than a blank row leaves.
+APART_ROWS = 0.6
 # Pages are reduced to about this side to look for pictures: enough for their outlines, in little time.
 PICTURE_SIDE_PX = 500
 # Least area of a picture, as a share of the page: a logo of about a ninth of each side.
@@ -61,7 +63,7 @@ MIN_FLAT = 0.97
 
 
 class PageShape(NamedTuple):
-    """What is read as a whole on a page (`find_boxes`: cards, side bars), and its pictures (`picture_areas`)."""
+    """What is read as a whole on a page (`find_panels`: cards, side bars), and its pictures (`picture_areas`)."""
 
     panels: list[Rect]
     pictures: list[Rect]
@@ -75,6 +77,9 @@ def find_regions(ruled: list[Rect], lines: list[Line], shape: PageShape, rhythm:
     parts = _by_panel(lines, shape.panels)
     beside = [[part[i] for i in text] for part in parts for text in texts_beside([line.rect for line in part])]
     code = [region for part in beside for region in code_regions(part, rhythm)]
+    code = [
+        region for region in code if not _is_typed_table([line for line in lines if _inside(line.rect, [region.rect])])
+    ]
     blocks = [region.rect for region in code]
     pieces = plausible(lines)
     ruled = [
@@ -97,6 +102,19 @@ def find_regions(ruled: list[Rect], lines: list[Line], shape: PageShape, rhythm:
     ]
     tables = [region for region in tables if not _inside(region.rect, pictures, IN_PICTURE_SHARE)]
     return [*code, *tables, *(Region("figure", rect, 0.8) for rect in pictures)]
+
+
+def _is_typed_table(lines: list[Line]) -> bool:
+    """Whether lines at one pitch are mostly tables, no other line within APART_ROWS above or below these: listings of a
+    terminal follow right after a command."""
+    inside = 0
+    for rect in aligned_tables(lines):
+        rows = [line for line in lines if _inside(line.rect, [rect])]
+        room = APART_ROWS * row_step(rows)
+        around = rect._replace(y1=rect.y1 - room, y2=rect.y2 + room)
+        if sum(around.overlap(line.rect) > 0 for line in lines) == len(rows):
+            inside += len(rows)
+    return inside > INSIDE_SHARE * len(lines)
 
 
 def _by_panel(lines: list[Line], panels: list[Rect]) -> list[list[Line]]:
@@ -249,8 +267,8 @@ def page_shape(pixels: Any, gray: Any, lines: list[Line]) -> PageShape:
     `pixels`: BGR; `gray`: the page with its dark grounds inverted; `lines`: measured."""
     cv2, _ = vision()
     as_drawn = cv2.cvtColor(pixels, cv2.COLOR_BGR2GRAY)
-    boxes = find_boxes(as_drawn, level_edges(as_drawn), [line.rect for line in lines])
-    return PageShape(without_frames(boxes.panels, lines), picture_areas(pixels, plausible(lines)))
+    panels = find_panels(as_drawn, level_edges(as_drawn), [line.rect for line in lines])
+    return PageShape(without_frames(panels, lines), picture_areas(pixels, plausible(lines)))
 
 
 # Lines between two calls of `on_step`. far more often than the client's timeout of a minute needs.

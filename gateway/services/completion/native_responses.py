@@ -130,8 +130,8 @@ class NativeResponses:
     async def _begun(self, body: Json, earlier: list[Json], stats: RequestStats) -> "_NativeCall":
         """A call before its first attempt, with what it may use reserved."""
         plan, started_s = self._plan(body), time.perf_counter()
-        refuse_hosts(body)
-        await self._completions.inline(image_parts(body["input"]), "input")
+        refuse_hosts(body, earlier)
+        await self._completions.inline(image_parts([*earlier, *body["input"]]), "input")
         if stats.spend is None:
             return _NativeCall(body, earlier, plan, started_s)
         held = await stats.spend.reserve(body, stats, more=earlier, fixed=plan.fixed)

@@ -21,7 +21,7 @@ from gateway.ports import ImageSource, OwnUseCounter
 from gateway.services.completion.attempts import Attempt, ModelEntry, Plan
 from gateway.services.completion.images import inline_images
 from gateway.services.completion.turns import SealedStates, Turn, TurnMemory
-from gateway.wire.caller_addresses import refuse_in_tools
+from gateway.wire.caller_addresses import refuse_in_tools, refuse_media
 from gateway.wire.chat.answer import AnswerContext, normalise_answer, said_bytes, told_usage
 from gateway.wire.chat.kept import NO_CARRIER, Carrier
 from gateway.wire.chat.request import ImagePlace, image_parts, is_legacy, needs_json_check, to_upstream
@@ -127,7 +127,7 @@ class CompletionService:
                                 if held is not None and held.wrote(size := _size(events)) and not await held.extend():
                                     is_spent = True
                                     events = first_within(events, held.cut(size), _size)
-                                if events:
+                                if events or (relay is not None and relay.is_over):
                                     if not attempt.begun:  # with the first event no other upstream is asked any more
                                         attempt.begin()
                                         stats.streaming = state
@@ -155,12 +155,15 @@ class CompletionService:
     async def _begun(self, body: Json, stats: RequestStats, is_plain: bool) -> "_ChatCall":
         """A call before its first attempt, with all that its model will read; what it may use is reserved."""
         entry = self.resolve(body["model"])
+        refuse_media(body, "")
         if body.get("tools"):
             refuse_in_tools(body["tools"])
         if not is_plain:
             await self.inline(image_parts(body))
         started_s = time.perf_counter()
         turn = Turn(self._memory, stats.key_id, body["messages"], stats.names, is_plain=is_plain)
+        if turn.left_out:
+            stats.warnings.append(_LEFT_OUT.format(turn.left_out))
         plan = self._plan(entry, turn.maker)
         if stats.spend is None:
             return _ChatCall(body, turn, plan, started_s)
@@ -210,6 +213,9 @@ class CompletionService:
 
     def _plan(self, entry: ModelEntry, maker: str) -> Plan:
         return Plan([entry, *(self.resolve(other) for other in entry.fallback)], maker)
+
+
+_LEFT_OUT = "{} signed thoughts were left out: a placeholder in them stands for another value in older ones"
 
 
 class OwnModel:

@@ -5,17 +5,18 @@ lost with it. Entries belong to the API key.
 """
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import orjson
 
 from gateway.access.sealing import SEALED, Sealer, SealRefused
 from gateway.domain import Json, RequestStats, StateNames
-from gateway.errors import EngineMissing
+from gateway.errors import EngineMissing, InvalidRequest
 from gateway.resilience.bounded_cache import SharedCache
 from gateway.wire.chat.call_ids import CallIds, with_own_ids
 from gateway.wire.chat.kept import STATE, Carrier, StateSoFar, given_back, is_changed, prints_of
+from gateway.wire.untrusted_json import table_in, tables_in
 
 _MAX_ENTRIES = 20_000
 _MAX_BYTES = 32 * 1024 * 1024
@@ -25,6 +26,8 @@ _AMBIGUOUS = b""
 """Replaces the state of calls that are alike but have different states."""
 _PURPOSE, _MAX_CARRIED_BYTES = "thinking", 512 * 1024
 _PLAIN = frozenset(("role", "content"))
+VALUES = "values"
+"""The member of a state with what its placeholders stand for (`domain.StateNames`)."""
 
 
 class TurnMemory:
@@ -85,21 +88,42 @@ class SealedStates(Carrier):
 
     def opened(self, token: Any) -> Json | None:
         """See Carrier. What another service has sealed says nothing here."""
-        if not isinstance(token, str) or not token.startswith(SEALED):
-            return None
-        try:
-            state = orjson.loads(self._sealer().open(token, purpose=_PURPOSE, owner=self._owner))
-        except (EngineMissing, SealRefused):
-            return None
-        return state if isinstance(state, dict) and isinstance(state.get("by"), str) else None
+        return _opened(self._sealer, self._owner, token)
+
+
+def _opened(sealer: Callable[[], Sealer], owner: str, token: Any) -> Json | None:
+    if not isinstance(token, str) or not token.startswith(SEALED):
+        return None
+    try:
+        state = orjson.loads(sealer().open(token, purpose=_PURPOSE, owner=owner))
+    except (EngineMissing, SealRefused):
+        return None
+    return state if isinstance(state, dict) and isinstance(state.get("by"), str) else None
+
+
+def carried_names(sealer: Callable[[], Sealer], owner: str, body: Json) -> Iterator[dict[str, str]]:
+    """What the placeholders stand for in each state that a body carries (`/v1/responses`, `/v1/messages`), oldest
+    first."""
+    for token in _tokens(body):
+        values = table_in(_opened(sealer, owner, token), VALUES)
+        if values:
+            yield values
+
+
+def _tokens(body: Json) -> Iterator[Any]:
+    for item in tables_in(body, "input"):
+        yield item.get("encrypted_content")
+    for message in tables_in(body, "messages"):
+        for block in tables_in(message, "content"):
+            yield block.get("signature") or block.get("data")
 
 
 class Turn:
     """One request's conversation. `maker`: the upstream that made the newest message with a state, empty for none.
     `ids`: makes those of the answer's calls unique. `remembered`: the states that the messages have not themselves.
     `states`: by index, of the messages that an upstream gets in another way. `is_plain`: the messages have none
-    themselves, and go to every upstream as they are unless there are `states`. Raises InvalidRequest as
-    `domain.StateNames`, whose `names` may be None."""
+    themselves, and go to every upstream as they are unless there are `states`. `left_out`: states
+    whose names clash with those of older ones and cannot be changed. `names` may be None."""
 
     def __init__(
         self,
@@ -114,7 +138,7 @@ class Turn:
         self.ids = CallIds(messages)
         self.states: dict[int, Json | None] = {}
         self.remembered: list[Json] = []
-        self.maker, self.is_plain = "", is_plain
+        self.maker, self.is_plain, self.left_out = "", is_plain, 0
         for index, message in enumerate(messages if not is_plain or memory.has(owner) else ()):
             if message["role"] == "assistant" and not message.keys() <= _PLAIN:
                 state = self._found(index, message)
@@ -130,7 +154,13 @@ class Turn:
             self.remembered.append(found)
         given = message.get(STATE)
         state = found or (given if isinstance(given, dict) and isinstance(given.get("by"), str) else None)
-        return self._names.met(state) if state is not None and self._names is not None else state
+        if state is None or self._names is None:
+            return state
+        try:
+            return self._names.met(state)
+        except InvalidRequest:  # signed thoughts with a name that an older state has for another value
+            self.left_out += 1
+            return None
 
     def messages_for(self, upstream: str, form: str) -> list[Json]:
         """The messages with the `states`, as an upstream gets them. `form`: see `wire.parameters.Rules.thoughts`."""

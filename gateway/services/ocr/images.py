@@ -20,7 +20,7 @@ MAX_CONCURRENT_FETCHES = 4
 
 
 class PixelWork(Protocol):
-    """Turns an image upright, puts transparent ones on white and keeps the first frame."""
+    """Turns an image upright, puts transparent ones on one ground and keeps the first frame."""
 
     async def plain(self, data: bytes, info: ImageInfo, owner: str) -> str | None:
         """The new image as a data URL, None for one that may be sent as it is; the work is the key `owner`'s.

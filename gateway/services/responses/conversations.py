@@ -79,7 +79,7 @@ class Conversations:
         return made
 
     async def owner_of(self, caller: Caller, conversation_id: str) -> str:
-        """Under whose id a conversation of a caller is; its key's own where there is none."""
+        """Under whose id a conversation of a caller is, or would be."""
         with available("conversations"):
             return await owner_of(self._entries, caller, conversation_id)
 

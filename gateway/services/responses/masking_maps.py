@@ -60,7 +60,7 @@ class MaskingMaps:
 
     async def keep_for_0_4(self, owner: Caller, name: str, sealed: str) -> None:
         """See `ResponseStore.keep_map_for_0_4`."""
-        await self._store.keep_map_for_0_4(owner.key_id, name, sealed)
+        await self._store.keep_map_for_0_4(owner.identity, name, sealed)
 
     async def values_of(self, call: Call, name: str, sealed: str) -> dict[str, str]:
         """What the placeholders of a stored response or conversation stand for; nothing where the call is not masked,
@@ -68,7 +68,7 @@ class MaskingMaps:
         if call.masking is None:
             return {}
         try:
-            return self.opened(sealed or await self._store.map_of_0_4(call.caller.key_id, name), call.caller)
+            return self.opened(sealed or await self._store.map_of_0_4(call.caller, name), call.caller)
         except SealRefused:
             call.stats.warnings.append(f"{name}: what its placeholders stand for cannot be read any more")
             return {}

@@ -60,10 +60,10 @@ def available(what: str) -> Iterator[None]:
 
 
 async def owner_of(entries: Entries, caller: Caller, name: str) -> str:
-    """Whose an entry is for a caller: its key's own, or that of the first of the keys that were rotated to it. Raises
-    StateDown."""
-    if caller.identity == caller.key_id or await entries.get(caller.key_id, name) is not None:
-        return caller.key_id
+    """Whose an entry is for a caller: of all keys that were rotated to it, by the first of them; by the key alone where
+    version 0.4 has stored it. Raises StateDown."""
+    if caller.identity != caller.key_id and await entries.get(caller.identity, name) is None:
+        return caller.key_id if await entries.get(caller.key_id, name) is not None else caller.identity
     return caller.identity
 
 
@@ -86,7 +86,7 @@ class ResponseStore:
         return len(value)
 
     async def owner_of(self, caller: Caller, response_id: str) -> str:
-        """Under whose id a response of a caller is stored; its key's own where there is none."""
+        """Under whose id a response of a caller is stored, or would be."""
         with available("stored responses"):
             return await owner_of(self._entries, caller, response_id)
 
@@ -122,9 +122,10 @@ class ResponseStore:
             with suppress(StateDown):
                 await self._entries.put(Entry(owner, _map_of_0_4(name), sealed.encode(), self.ttl_s))
 
-    async def map_of_0_4(self, owner: str, name: str) -> str:
+    async def map_of_0_4(self, caller: Caller, name: str) -> str:
         """The sealed map of a response or conversation that version 0.4 has stored; empty for none."""
         with available("stored responses"):
+            owner = await owner_of(self._entries, caller, _map_of_0_4(name))
             token = await self._entries.get(owner, _map_of_0_4(name))
         return token.decode() if token is not None else ""
 
@@ -132,7 +133,7 @@ class ResponseStore:
         """An output item, the JSON of `{id, type, …}`, by its own id, and the sealed map of its response. Raises
         NotFound."""
         item = sealed = None
-        for owner in dict.fromkeys((caller.key_id, caller.identity)) if not item_id.endswith(_SEALED_PART) else ():
+        for owner in dict.fromkeys((caller.identity, caller.key_id)) if not item_id.endswith(_SEALED_PART) else ():
             with available("stored responses"):
                 item = item or await self._entries.get_part(owner, item_id)
                 sealed = sealed or await self._entries.get_part(owner, item_id + _SEALED_PART)

@@ -39,9 +39,10 @@ class BackgroundResponses:
             failure_events=stream.error_events,
             refusal_events=lambda error, last: stream.refused_events(error, used_so_far(call.stats)),
         )
+        reply.has_own_links = stream.places_links
         if call.masking is not None:
             await call.masking.clean_reply(reply, restores=False)  # what is kept is restored when it is read
-        owner = call.caller.key_id
+        owner = call.caller.identity
         response = {**stream.response, "status": "queued"}
         job = Job(
             owner,
@@ -50,7 +51,7 @@ class BackgroundResponses:
             partial(_run, call, reply),
             stream.error_events,
             stream.cancelled_events,
-            partial(call.rules.keys.is_live, owner),
+            partial(call.rules.keys.is_live, call.caller.key_id),
             keeps_events=keeps_events,
             sealed=self._maps.sealed(call.values, call.caller),
         )

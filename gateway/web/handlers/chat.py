@@ -83,7 +83,9 @@ class ChatHandler:
         events = self._hosted.answer(call, entry, HostedRequest(LoopRequest(asked), options, is_kept=False))
         answer = HostedChat(body, entry.name)
         if body.get("stream"):
-            return self._streamed(call, entry, answer.chunks(events))
+            reply = self._streamed(call, entry, answer.chunks(events))
+            reply.has_own_links = True
+            return reply
         return whole(call, await answer.whole(events))
 
     def _streamed(self, call: Call, entry: ModelEntry, events: EventStream) -> EventReply:

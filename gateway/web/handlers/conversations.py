@@ -32,7 +32,7 @@ class ConversationsHandler:
         call = request[CALL]
         items = self._items(call)
         sealed = self._maps.sealed(call.values, call.caller)
-        made = await self._conversations.create(call.caller.key_id, items, call.body.get("metadata"), sealed)
+        made = await self._conversations.create(call.caller.identity, items, call.body.get("metadata"), sealed)
         await self._maps.keep_for_0_4(call.caller, made.id, sealed)
         return JsonReply(made.shown())
 

@@ -53,10 +53,14 @@ def by_schema(schema: Json, is_plain: Callable[[Any], bool] | None = None) -> Ch
     return check
 
 
+_EXACT = 2.0**53
+"""Whole numbers below are exact as floats."""
+
+
 def _in_whole_numbers(body: Json, names: Collection[str]) -> Json:
     """The body with these fields as whole numbers: JSON Schema's `integer` allows `8.0`, which counts nothing."""
     for name, value in body.items():
-        if type(value) is float and name in names:
+        if type(value) is float and name in names and abs(value) < _EXACT:
             body[name] = int(value)
     return body
 

@@ -179,7 +179,7 @@ class ResponsesHandler:
     def _storing(self, call: Call, continued: Continued) -> Storing:
         """What keeps a finished response: the store unless the caller wants none stored, the conversation that it
         belongs to, the connection's memory. A compaction is kept by its client alone."""
-        kept, owner, keepers = self._kept, call.caller.key_id, list[Keeper]((call.hide_known,))
+        kept, owner, keepers = self._kept, call.caller.identity, list[Keeper]((call.hide_known,))
         if continued.wants_compaction:
             return Storing([])
         if (lock := continued.lock) is not None:
@@ -337,5 +337,5 @@ def _streamed(turn: _Turn, events: EventStream) -> EventReply:
         failed=stream.error_events,
         cancelled=stream.cancelled_events,
     )
-    reply.instead = instead
+    reply.instead, reply.has_own_links = instead, stream.places_links
     return reply

@@ -17,7 +17,7 @@ from gateway.wire.dialect import OneQuestion, message_units, withhold
 from gateway.wire.field_rules import is_plain_word
 from gateway.wire.ocr import REPORT, UNCERTAIN
 from gateway.wire.text_walk import Root, answer_slots, answer_unit
-from gateway.wire.untrusted_json import table_in
+from gateway.wire.untrusted_json import table_in, tables_in
 
 _CHOICE = re.compile(r"choices\[(\d+)\]")
 _OWN_IN_REQUESTS = frozenset(("messages", "model", "user"))
@@ -86,6 +86,12 @@ class ChatDialect(OneQuestion):
             if last:
                 yield from _endings(index)
         yield from answer_slots(data, skip=_OWN_IN_ANSWERS)
+
+    def event_notes(self, data: Json) -> Iterable[tuple[Hashable, Json]]:
+        """Those in the deltas of its choices."""
+        for choice in tables_in(data, "choices"):
+            for note in tables_in(table_in(choice, "delta"), "annotations"):
+                yield (choice.get("index"), "content"), note
 
     def answer_of(self, data: Json) -> Hashable:
         """The index of a chunk's only choice."""

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
-from gateway.wire.caller_addresses import refuse_addresses, refuse_in_message
+from gateway.wire.caller_addresses import refuse_addresses, refuse_media
 from gateway.wire.chat.call_ids import MARK
 from gateway.wire.chat.kept import BETWEEN_TURNS
 from gateway.wire.parameters import Rules
@@ -340,7 +340,7 @@ def image_parts(body: Json) -> list[ImagePlace]:
     """
     images: list[ImagePlace] = []
     for number, message in enumerate(body["messages"]):
-        refuse_in_message(message, f"messages[{number}]")
+        refuse_media(message, f"messages[{number}]")
         content = message.get("content")
         for place, part in enumerate(content) if isinstance(content, list) else ():
             if not isinstance(part, dict) or (len(part) == _TEXT_FIELDS and "type" in part and "text" in part):

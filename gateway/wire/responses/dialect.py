@@ -4,7 +4,7 @@ Source: OpenAI API reference (Responses), read 2026-11-21. `object` and `events`
 A stream that knows its ids makes its own endings (`ResponseStream`); those of this dialect are for streams without.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -88,6 +88,13 @@ class ResponsesDialect(OneQuestion):
         yield from _found(answer_steps(data, kind, skip))
         if isinstance(data.get("response"), dict):
             yield from _found(answer_steps(data["response"], skip=_OWN_IN_ANSWERS))
+
+    def event_notes(self, data: Json) -> Iterable[tuple[Hashable, Json]]:
+        """That of `response.output_text.annotation.added`."""
+        note = data.get("annotation")
+        if data.get("type") == "response.output_text.annotation.added" and isinstance(note, dict):
+            return [((data.get("item_id"), "response.output_text", str(data.get("content_index"))), note)]
+        return ()
 
     def error_body(self, error: GatewayError, body: Any) -> Json:
         """`{"error": {message, type, param, code}}`, `param` under the name of the responses route."""

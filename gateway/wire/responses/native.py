@@ -8,7 +8,6 @@ Source: OpenAI API reference (Responses) and event streams of vLLM and llama.cpp
 import re
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
-from functools import partial
 from typing import Any
 
 import orjson
@@ -16,7 +15,7 @@ import orjson
 from gateway.domain import Event, EventBatch, EventStream, Json
 from gateway.errors import InvalidRequest, UpstreamError
 from gateway.wire import sse
-from gateway.wire.caller_addresses import refuse_addresses, refuse_in_tools
+from gateway.wire.caller_addresses import refuse_addresses, refuse_in_items, refuse_in_tools, refuse_media
 from gateway.wire.chat.answer import NAME_OF_UPSTREAM, arguments_text
 from gateway.wire.chat.request import ImagePlace, UpstreamOptions, flat, without_hosts
 from gateway.wire.mended_json import mended_json
@@ -26,7 +25,6 @@ from gateway.wire.responses.call_kinds import CALL_KINDS, KIND_OF_CALL
 from gateway.wire.responses.sent_items import SentItems
 from gateway.wire.responses.stream import ResponseStream
 from gateway.wire.untrusted_json import count_in, table_in, tables_in, utf8_size, words_of
-from gateway.wire.url_citations import KeptLinks, annotated
 
 # --- native request ---
 # Rewrites a responses request for an upstream that speaks /responses itself.
@@ -100,19 +98,18 @@ def image_parts(items: Sequence[Any]) -> list[ImagePlace]:
     return found
 
 
-def refuse_hosts(body: Json) -> None:
+def refuse_hosts(body: Json, earlier: Sequence[Any]) -> None:
     """Raises InvalidRequest for an address that the upstream may fetch: in tools that it runs, variables of a prompt,
-    instructions that are items, and parts that hold neither text nor an image."""
+    instructions that are items, and parts of items, stored ones as well, that hold neither text nor an image."""
     refuse_in_tools(body.get("tools"))
+    refuse_media(body, "")
     for name, value in table_in(body.get("prompt"), "variables").items():
         if isinstance(value, dict):
             refuse_addresses(value, f"prompt.variables.{name}")
     if isinstance(body.get("instructions"), list):
         refuse_addresses(body["instructions"], "instructions")
-    for index, item in enumerate(body["input"]):
-        content = item.get("content") if isinstance(item, dict) and item.get("role") != "assistant" else None
-        for place, part in enumerate(content if isinstance(content, list) else ()):
-            refuse_addresses(part, f"input[{index}].content[{place}]", ("image_url",))
+    refuse_in_items(earlier, "a stored item")
+    refuse_in_items(body["input"], "input")
 
 
 def _address(image: Any, where: str) -> str:
@@ -257,8 +254,6 @@ class NativeStream(ResponseStream):
         """The usage that the upstream has told."""
         self._seen = SentItems()
         self._counted: Json | None = None
-        self._texts: dict[tuple[int, int], tuple[list[str], list[str]]] = {}
-        """What has come and what has left of each text, by its places: what left may be masked."""
 
     def note(self, events: EventBatch) -> None:
         """Remember what is passed on of it, for `cut`: call it with every batch, or with none."""
@@ -363,42 +358,14 @@ class NativeStream(ResponseStream):
             if kind == "response.output_item.done":
                 self._done[index] = self.response["output"][index] = repaired
                 self._closed.add(repaired["id"])
-            yield self._with_links(kind, {**rest, "item": self._copy(repaired)})
+            yield self._event(kind, {**rest, "item": self._copy(repaired)})
             return
         rest["item_id"] = self._ids[index]
         if kind.startswith(("response.output_text", "response.content_part", "response.refusal")):
             rest["content_index"] = count_in(data, "content_index")
         if kind.startswith("response.output_text.d"):
             rest.setdefault("logprobs", [])
-        event = self._with_links(kind, rest)
-        place = (index, count_in(rest, "content_index"))
-        if kind == "response.output_text.delta":
-            event.finish = partial(self._finish_text, place)
-            self._text_at(place)[0].append(words_of(rest.get("delta") or ""))
-        elif kind == "response.output_text.annotation.added":
-            part = {"text": "".join(self._text_at(place)[0]), "annotations": [rest.get("annotation")]}
-            event.finish = partial(self._finish_note, place, part, KeptLinks([part]))
-        yield event
-
-    def _text_at(self, place: tuple[int, int]) -> tuple[list[str], list[str]]:
-        return self._texts.setdefault(place, ([], []))
-
-    def _finish_text(self, place: tuple[int, int], data: Json) -> Json:
-        self._text_at(place)[1].append(words_of(data.get("delta") or ""))
-        return self._numbered(data)
-
-    def _finish_note(self, place: tuple[int, int], part: Json, links: KeptLinks, data: Json) -> Json:
-        part["text"] = "".join(self._text_at(place)[1])
-        links.place()
-        return self._numbered(data)
-
-    def _with_links(self, kind: str, fields: Json) -> Event:
-        """An event, whose annotations get their places in the masked texts where it has whole ones."""
-        event = self._event(kind, fields)
-        whole = [fields.get("part"), *annotated(fields.get("item")), *annotated(fields.get("response"))]
-        if links := KeptLinks(whole):
-            event.finish = lambda data: self._numbered(links.placed(data))
-        return event
+        yield self._event(kind, rest)
 
     def _index_of(self, data: Json, item: Json | None) -> int | None:
         identity = data.get("item_id") or (item or {}).get("id")
@@ -433,7 +400,7 @@ class NativeStream(ResponseStream):
         self._ended = True
         self._on_end(final)
         shown = objects.shown(final, [self._copy(item) for item in final["output"]])
-        yield self._with_links(f"response.{final['status']}", {"response": shown})
+        yield self._event(f"response.{final['status']}", {"response": shown})
         yield Event.from_bytes(sse.DONE)
 
 

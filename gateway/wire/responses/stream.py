@@ -121,6 +121,11 @@ class ResponseStream:
         self._final, self._chars = _FinalText(), 0  # of the open message: what has left, and what came
         self._positions: dict[int, Json] = {}  # of annotations in the unmasked text, by id(annotation)
 
+    @property
+    def places_links(self) -> bool:
+        """Whether the positions of its citations are set when its events leave: of hosted tools."""
+        return bool(self._kinds)
+
     async def run(self, events: HostedEvents, before_end: BeforeEnd | None = None) -> EventStream:
         """The events of the whole stream. `before_end`: awaited when `on_end` has got the response, before the events
         of its end. Raises what `events` and it raise."""

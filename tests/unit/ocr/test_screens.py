@@ -74,3 +74,28 @@ async def test_two_columns_of_monospaced_text_are_both_in_the_plain_answer(
             ImageDraw.Draw(image).text((40 + 480 * side, 30 + 34 * number), row, 0, font(20, "SansMono"))
     answer = await text_of(ocr_session, ocr_url, png(image), wire.FREE.prompt)
     assert [line for line in answer.splitlines() if line] == [row for rows in columns for row in rows]
+
+
+async def test_a_table_set_in_a_typewriters_letters_is_a_table_with_its_days(
+    ocr_session: aiohttp.ClientSession, ocr_url: str
+) -> None:
+    what = (
+        "Opening balance",
+        "Rope and tar",
+        "Harbour dues",
+        "Sail loft",
+        "Diesel",
+        "Crew wages",
+        "Fish sold",
+        "Paint",
+    )
+    rows = [
+        f"{n + 1} May 2024   {text:<18}{'' if n % 3 else '76,31':>9}{2048 - 17 * n:>9}" for n, text in enumerate(what)
+    ]
+    text = ["HARBOUR SAVINGS BANK", "Account 24338283", "", *rows, "", "Page 1"]
+    image = Image.new("RGB", (760, 80 + 34 * len(text)), "white")
+    for number, row in enumerate(text):
+        ImageDraw.Draw(image).text((40, 30 + 34 * number), row, 0, font(20, "SansMono"))
+    answer = await text_of(ocr_session, ocr_url, png(image), wire.FREE.prompt)
+    cells = [row.strip("| ").split(" | ") for row in answer.splitlines() if row.startswith("| ")]
+    assert [row[:2] for row in cells if row[0] != "---"] == [[f"{n + 1} May 2024", text] for n, text in enumerate(what)]

@@ -66,7 +66,7 @@ class Whole(WholeAnswer):
 
 class Streamed(StreamedAnswer):
     relay = None
-    whole_answers = was_masked = False
+    whole_answers = was_masked = has_own_links = False
     refusal_events = None
 
     def __init__(self, events: EventStream) -> None:

@@ -87,7 +87,7 @@ def test_what_is_typed_later_gets_a_name_of_its_own_and_comes_back_as_it_was() -
     placeholders.set_apart(body, {id(stored)})
     assert stored["text"] == "to [EMAIL_1]"
     assert body == {"input": [stored, {"text": "keep [TYPED_1] and [EMAIL_7]"}], "instructions": "[TYPED_2]"}
-    assert whole("[TYPED_1] [TYPED_2] [EMAIL_1]", restorer=Restorer(placeholders)) == f"[EMAIL_1] [SECRET_1] {MAIL}"
+    assert whole("[TYPED_1] [TYPED_2] [EMAIL_1]", restorer=Restorer(placeholders)) == f"[email_1] [SECRET_1] {MAIL}"
 
 
 def test_what_lost_its_brackets_is_counted() -> None:
@@ -183,6 +183,11 @@ HERE = [
     "<b>Path:</b> //server/share/[EMAIL_1]",
     "[EMAIL_1]: //server/share/[EMAIL_1]",
     "[x](mailto:[EMAIL_1])",
+    "Put it in a `<style>` block. Then write to [EMAIL_1].",
+    "<style scoped>a{content: 'by [EMAIL_1]'}</style>",
+    '<base href="/"><a href="/users/[EMAIL_1]">x</a>',
+    "The `<base >` tag: [x](./[EMAIL_1].md)",
+    '<base href="https://evil/"><a href="mailto:[EMAIL_1]">',
     "[x](tel:[EMAIL_1])",
     '<a href="mailto:[EMAIL_1]?subject=x">',
     "[x](/users/[EMAIL_1])",

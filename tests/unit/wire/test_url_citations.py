@@ -31,7 +31,7 @@ def test_links_are_found_again_behind_a_mask_in_both_forms() -> None:
         holder = part(nested)
         links = KeptLinks([holder, None, {"text": "alone"}])
         holder[name] = TEXT.replace("a@b.example", "[REDACTED:EMAIL]")
-        assert links.placed(holder) is holder
+        links.place()
         assert places(holder["annotations"], holder[name]) == ["[1]", "[2]", "[2]", "[2]"]
         assert {"type": "file_citation"} in holder["annotations"]
 

@@ -150,3 +150,22 @@ def test_styles_based_on_each_other_in_a_circle_end() -> None:
                 content = content.replace(b'<w:basedOn w:val="Normal"/>', b'<w:basedOn w:val="Heading1"/>')
             new.writestr(name, content)
     assert "Goods" in read_document("docx", out.getvalue(), plain=False).text
+
+
+def test_a_large_first_letter_in_a_frame_begins_the_word_of_the_next_paragraph() -> None:
+    document = docx.Document()
+    document.add_paragraph("F")._p.get_or_add_pPr().append(element('<w:framePr w:dropCap="drop"></w:framePr>'))
+    document.add_paragraph("orty doors")
+    assert read(document) == "Forty doors"
+
+
+def test_the_words_for_those_who_do_not_see_a_picture_stand_in_its_place_but_for_a_files_name() -> None:
+    document = docx.Document()
+    paragraph = document.add_paragraph("See")._p
+    space = "http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing"
+    for said in ("a gate", "old gate.png"):
+        drawn = (
+            f'<w:r><w:drawing><d:inline xmlns:d="{space}"><d:docPr id="1" descr="{said}"/></d:inline></w:drawing></w:r>'
+        )
+        paragraph.append(element(drawn))
+    assert read(document) == "See[picture: a gate]"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from gateway.engines.documents.reader import read_document
+from gateway.engines.documents.reader import ReadDocument, read_document
 
 _FIELD = b"<</Type/Annot/Subtype/Widget/Rect[%d %d %d %d]/T(%s)%s>>"
 _BOX = b"/FT/Btn/V/%s/AS/%s/AP<</N<</Yes 7 0 R/Off 7 0 R>>>>"
@@ -72,6 +72,10 @@ def test_the_letters_of_an_arabic_ligature_stay_in_their_order() -> None:
     assert _read(_at(300, 700, "dcb"), {"b": "س", "c": "لا", "d": "م"}) == ["سلام"]
 
 
+def test_the_letters_of_a_wide_ligature_stay_on_their_line() -> None:
+    assert _read("2 0 0 1 100 700 Tm (A~nity) Tj", {"~": "ffi"}) == ["Affinity"]
+
+
 def test_characters_of_two_code_units_are_whole() -> None:
     assert _read(_at(100, 700, "a = b"), {"a": "𝑡", "b": "𝒙"}) == ["𝑡 = 𝒙"]
 
@@ -111,3 +115,40 @@ def test_values_of_several_rows_below_one_head_stay_a_table() -> None:
         for n, (x, _) in enumerate(heads)
     ]
     assert _read(content, fields=fields) == ["Article\tPieces\tPrice\na0\tb0\tc0\na1\tb1\tc1\na2\tb2\tc2"]
+
+
+def _shapes(codes: str, more: str = "") -> ReadDocument:
+    """A page whose font says neither which letters its codes are nor in which order it numbers its shapes."""
+    objects = {
+        1: b"<</Type/Catalog/Pages 2 0 R>>",
+        2: b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        3: b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents 4 0 R/Resources<</Font<</F 5 0 R/G 8 0 R>>>>>>",
+        4: _stream(f"BT /F 10 Tf 50 700 Td <{codes}> Tj /G 10 Tf 0 -20 Td ({more}) Tj ET".encode()),
+        5: b"<</Type/Font/Subtype/Type0/BaseFont/X/Encoding/Identity-H/DescendantFonts[6 0 R]>>",
+        6: b"<</Type/Font/Subtype/CIDFontType2/BaseFont/X/CIDSystemInfo<</Registry(Adobe)/Ordering(Identity)"
+        b"/Supplement 0>>/DW 1000/FontDescriptor 7 0 R>>",
+        7: b"<</Type/FontDescriptor/FontName/X/Flags 4/FontBBox[0 -200 1000 900]/Ascent 900/Descent -200/StemV 80>>",
+        8: b"<</Type/Font/Subtype/Type1/BaseFont/Courier>>",
+    }
+    body = b"".join(b"%d 0 obj\n%s\nendobj\n" % each for each in objects.items())
+    pdf = b"%PDF-1.7\n" + body + b"trailer\n<</Size 30/Root 1 0 R>>\nstartxref\n0\n%%EOF"
+    return read_document("pdf", pdf, plain=True)
+
+
+@pytest.mark.parametrize("codes", ["0b200369" * 5, "00240048000300560003" * 5])
+def test_a_page_whose_font_only_numbers_its_shapes_is_one_to_be_seen(codes: str) -> None:
+    read = _shapes(codes)
+    assert (read.text, read.scanned) == ("", (1,))
+
+
+def test_letters_beside_those_of_a_font_that_only_numbers_its_shapes_are_read_and_the_others_told() -> None:
+    read = _shapes("0b2003690d4a", "Rope and tar")
+    assert read.text == "Rope and tar"
+    assert read.missing == ("3 letters of page 1, whose fonts do not say which they are",)
+
+
+def test_lines_of_chinese_and_japanese_are_joined_without_a_space() -> None:
+    letters = dict(zip("abcdefghijklmnop", "港口的灯塔每晚七点亮起船长确认天", strict=True))
+    lines = ("abcdefghijklmnop", "bcdefghijklmnopa", "cde")
+    read = _read("".join(_at(50, 700 - 12 * n, line) for n, line in enumerate(lines)), letters)
+    assert read == ["".join(letters[each] for line in lines for each in line)]

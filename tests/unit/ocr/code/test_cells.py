@@ -96,11 +96,6 @@ def test_slashes_are_known_by_how_they_lean() -> None:
     assert again(rows, [line("alpha 11 gamma", 0), line("gamma ll alpha", 1), line(rows[2], 2)]) == list(rows)
 
 
-def test_marks_in_a_row_without_lines_are_no_signs() -> None:
-    rows = ("    |     '", "alpha beta gamma", "beta gamma alpha", "gamma alpha beta")
-    assert again(rows, lines_of(rows, 1)) == list(rows[1:])
-
-
 def test_a_wide_sign_in_one_cell_is_what_its_shape_says() -> None:
     rows = ("alpha = beta", "gamma = alpha", "beta = gamma")
     misread = [line("alpha \u4e8c beta", 0), *lines_of(rows, 1)]

@@ -52,6 +52,13 @@ def test_columns_of_running_text_are_columns_however_many_stand_side_by_side(cou
     assert order(rects) == list(range(11 * count))
 
 
+def test_six_narrow_columns_of_a_page_are_columns_and_no_table_though_their_lines_stand_on_one_grid() -> None:
+    ends = [(147, 160, 121, 158, 150, 139, 144, 163)[(5 * n + i) % 8] for n in range(6) for i in range(40)]
+    rects = [Rect(190 * n, 22 * i, 190 * n + ends[40 * n + i], 22 * i + 25) for n in range(6) for i in range(40)]
+    assert order(rects) == list(range(240))
+    assert aligned_tables([Line(rect) for rect in rects]) == []
+
+
 def test_of_a_spread_the_left_page_is_read_first_whatever_the_heights_of_its_boxes() -> None:
     columns = ((0, 20), (200, 8), (500, 12), (700, 18))  # x and lines: two pages of two columns
     height = {0: 18, 200: 20, 500: 20, 700: 20}

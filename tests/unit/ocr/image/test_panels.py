@@ -4,7 +4,7 @@ import numpy
 from PIL import Image, ImageDraw, ImageFilter
 
 from gateway.geometry.boxes import Rect
-from gateway.ocr.image.panels import find_boxes, level_edges
+from gateway.ocr.image.panels import find_panels, level_edges
 
 GROUND, CARD, STROKE = (243, 244, 246), (255, 255, 255), (229, 231, 235)
 
@@ -23,7 +23,7 @@ def rows_in(box: tuple[int, int, int, int], count: int = 2) -> list[Rect]:
 
 def panels(image: Image.Image, lines: list[Rect]) -> list[tuple[int, ...]]:
     gray = numpy.asarray(image.convert("L"))
-    found = find_boxes(gray, level_edges(gray), lines).panels
+    found = find_panels(gray, level_edges(gray), lines)
     return sorted(tuple(round(side) for side in rect) for rect in found)
 
 
