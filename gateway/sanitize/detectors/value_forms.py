@@ -260,20 +260,7 @@ _PLACEHOLDER_SIGNS = re.compile(
 )
 _CALL_WORDS = re.compile(rb"getenv|function|\{\d{1,4},\d{0,4}\}|(?:\\x[0-9a-f]{2}[^\\]{0,4}){2}")
 RESOURCES = (b"arn:", b"urn:", b"data:")
-_CODE_HEADS = (
-    b"qr/",
-    b"m/",
-    b"/^",
-    b"/(?",
-    b"r'",
-    b"[",
-    b"self.",
-    b"os.",
-    b"process.",
-    b"this.",
-    b"//",
-    *RESOURCES,
-)
+_CODE_HEADS = (b"qr/", b"m/", b"/^", b"/(?", b"r'", b"[", b"self.", b"os.", b"process.", b"this.", b"//", *RESOURCES)
 _SUBSCRIPT = re.compile(rb"\A[A-Za-z_][\w.]*\[[\w.\[\]'\":+-]*")
 _CALL = re.compile(
     rb"\A[$@]?[A-Za-z_][\w.:>-]*[!?]?\("

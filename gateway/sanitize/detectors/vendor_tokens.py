@@ -16,12 +16,7 @@ from typing import NamedTuple
 import re2
 
 from gateway.sanitize.detectors.harmless import harmless_words, is_published_secret
-from gateway.sanitize.detectors.value_forms import (
-    alternates_kinds,
-    has_high_entropy,
-    is_publishable,
-    is_random,
-)
+from gateway.sanitize.detectors.value_forms import alternates_kinds, has_high_entropy, is_publishable, is_random
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
 from gateway.sanitize.re2_search import Pattern, searcher
