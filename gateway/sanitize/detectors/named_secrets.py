@@ -13,15 +13,11 @@ import re2
 from gateway.sanitize.detectors.harmless import is_published_login
 from gateway.sanitize.detectors.value_forms import (
     MAX_VALUE_CHARS,
-    RESOURCES,
     Link,
     Naming,
-    has_dense_signs,
     is_identifier,
-    is_passphrase,
     is_password_word,
     is_placeholder,
-    is_public,
     judge_secret,
     judge_whole,
 )
@@ -354,13 +350,8 @@ _PUBLIC_KEYS = (b"public key", b"public_key", b"public-key", b"publickey", b"pub
 # length.
 #
 # `value_forms` judges one value; here it is found in the text and becomes a finding.
-_WITH_BLANKS = {mark: re.compile(rb"[^\n" + mark + rb"]{16,160}(?=" + mark + rb")") for mark in (b'"', b"'", b"`")}
-"""By quotation mark. Shorter keys with blanks in them are not told from sentences."""
-_PHRASE_END = {mark: re.compile(rb"(?: [^\s" + mark + rb"]{1,40}){1,8}(?=" + mark + rb")") for mark in (b'"', b"'")}
-"""By quotation mark: the further words of a password that has blanks."""
 _GROUPS = re.compile(rb"[A-Z2-7]{4}(?:[ -][A-Z2-7]{4}){3,15}(?![A-Za-z0-9])")
 """A key in base32 as authenticator programs show it (RFC 4648; groups of four for reading)."""
-_TEMPLATE = re.compile(rb"[$%][{(][A-Za-z]|%\(\w|\{\d{1,3},")
 _MAX_LINE_CHARS = 512
 """How much of a line belongs to a syntax. Longer headers and records hold more than one credential only in
 lists of cookies, which have a bound of their own."""
@@ -373,54 +364,26 @@ def line_end(text: bytes, at: int, most: int = _MAX_LINE_CHARS) -> int:
     return end if end >= 0 else min(len(text), at + most)
 
 
-def may_be_special(text: bytes, at: int, quote: bytes) -> bool:
-    """Whether a quotation with blanks, or a key in groups, may begin at `at`."""
-    return quote in _WITH_BLANKS or (text[at + 4 : at + 5] in (b" ", b"-") and text[at : at + 2].isupper())
-
-
 def judged(text: bytes, at: int, value: bytes, naming: Naming, budget: WorkBudget) -> Finding | None:
     """`value` at `at` as a finding, with all of a longer word; None when it is no secret."""
     after = text[at + len(value) : at + len(value) + 1]
-    if naming.quote in _WITH_BLANKS and after not in (naming.quote, b"\\"):
-        special = special_secret(text, at, naming, budget)
-        if special is not None:
-            return special
     # a value behind a weak name is also tested for randomness, which costs more
     budget.spend(14 + len(value) // 3 if naming.strong else 36 + len(value) // 2)
     size, certain = judge_secret(value, after, naming)
     if not size:
-        if naming.quote in _WITH_BLANKS and after == naming.quote and value.startswith(RESOURCES):
-            return None  # all of the quotation names a resource
-        return special_secret(text, at, naming, budget)
+        return grouped_key(text, at, naming)
     end = at + size
     if size >= MAX_VALUE_CHARS:
         rest = _REST.match(text, end)
         end = rest.end() if rest else end
         budget.spend((end - at) // 16)
-    elif after == b" " and naming.strong and naming.link == "assigned" and naming.quote in _PHRASE_END:
-        phrase = _PHRASE_END[naming.quote].match(text, end)
-        end = phrase.end() if phrase else end
     return Finding(at, end, "SECRET", certain)
 
 
-def special_secret(text: bytes, at: int, naming: Naming, budget: WorkBudget) -> Finding | None:
-    """A quoted key with blanks among its signs, or a key in groups; both only where the name owns the value."""
-    if not naming.owns:
-        return None
-    quote = quote_before(text, at)
-    if quote in _WITH_BLANKS:
-        match = _WITH_BLANKS[quote].match(text, at)
-        if match is not None:
-            budget.spend(10 + len(match.group()) // 4)
-            key = match.group()
-            if naming.strong and is_passphrase(key):
-                return Finding(at, match.end(), "SECRET", False)
-            if len(key) > 31 and has_dense_signs(key) and _TEMPLATE.search(key) is None and not is_public(key):
-                return Finding(at, match.end(), "SECRET", naming.proves)
-    groups = _GROUPS.match(text, at)
-    if groups is None or groups.group().isalpha() or not naming.proves:
-        return None
-    return Finding(at, groups.end(), "SECRET")
+def grouped_key(text: bytes, at: int, naming: Naming) -> Finding | None:
+    """A key in groups, where its name owns the value."""
+    groups = _GROUPS.match(text, at) if naming.owns and naming.proves else None
+    return None if groups is None or groups.group().isalpha() else Finding(at, groups.end(), "SECRET")
 
 
 _FIND_NAME = searcher(NAMED)
@@ -484,8 +447,9 @@ def find_named_secrets(view: View, budget: WorkBudget, known: Mapping[int, int] 
             whole = text[end : quotation_end(view, end, quote)]
             naming = namings.of(start, name_end, assigned, (quote, whole))
             finding = None if naming is None else _whole_value(end, whole, naming, budget)
-            if finding is not None:
+            if finding is not None and naming is not None:
                 yield finding
+                yield from _behind(view, finding.end, naming, quote, budget)
                 at = finding.end
                 continue
         value = value_at(view, end, quote)
@@ -498,7 +462,7 @@ def find_named_secrets(view: View, budget: WorkBudget, known: Mapping[int, int] 
                     yield finding
                     at = finding.end
                     continue
-            if not may_be_special(text, end, quote):
+            if not (text[end + 4 : end + 5] in (b" ", b"-") and text[end : end + 2].isupper()):
                 at = name_end  # the words between may be a name: `secret key is x`
                 continue
             value = b""
@@ -513,7 +477,7 @@ def find_named_secrets(view: View, budget: WorkBudget, known: Mapping[int, int] 
                 yield finding
                 yield from _behind(view, finding.end, naming, quote, budget)
             continue
-        finding = judged(text, end, value, naming, budget) if value else special_secret(text, end, naming, budget)
+        finding = judged(text, end, value, naming, budget) if value else grouped_key(text, end, naming)
         if finding is not None:
             yield finding
             yield from _behind(view, finding.end, naming, quote, budget)
@@ -522,8 +486,12 @@ def find_named_secrets(view: View, budget: WorkBudget, known: Mapping[int, int] 
 
 
 def _is_member(between: bytes, quote: bytes) -> bool:
-    """Whether a quoted name and a quoted value with nothing but a colon between them are a member of an object."""
-    return quote in _STRING_MARKS and between[:1] == quote and between.translate(None, b"\"' \t\r\n") == b":"
+    """Whether a name has a quoted value with nothing but a colon or equals sign between them, as members of objects
+    and settings have."""
+    return quote in _STRING_MARKS and between.translate(None, b"\"' \t\r\n") in _MEMBER_SIGNS
+
+
+_MEMBER_SIGNS = frozenset((b":", b"=", b":="))
 
 
 def _whole_value(at: int, value: bytes, naming: Naming, budget: WorkBudget) -> Finding | None:

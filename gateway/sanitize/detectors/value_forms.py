@@ -162,22 +162,6 @@ def has_high_entropy(value: bytes) -> bool:
     return len(value) >= _MIN_RANDOM_CHARS or letters + digits < len(value) or not (value.islower() or value.isupper())
 
 
-def has_dense_signs(value: bytes) -> bool:
-    """Whether capitals, small letters, digits and signs change as in a generated key that may hold blanks: at two
-    of five neighbours, where sentences change at every third; and with digits, signs, no word of six small letters
-    (nine where every second neighbour changes, and four signs are none of paths) and no rows of backslashes."""
-    kinds = value.translate(_KIND)
-    changes = sum(map(int.__ne__, kinds, kinds[1:]))
-    is_dense = 2 * changes >= len(value) and len(value.translate(None, _ALNUM + b" /._:-")) >= 4
-    return (
-        5 * changes >= 2 * (len(value) - 1)
-        and len(value) - len(value.translate(None, _DIGITS)) >= 2
-        and len(value.translate(None, _ALNUM + b" ")) >= 4
-        and (_LONG_SMALL_WORD if is_dense else _SMALL_WORD).search(value) is None
-        and 8 * value.count(b"\\") < len(value)
-    )
-
-
 def is_program_name(value: bytes) -> bool:
     """Whether the value is a name of several words, as programs have them, though with odd parts: `create0_p8inf`,
     `X509CertGetKey`, `vpc-1a2b3c4d`."""
@@ -194,7 +178,7 @@ def is_program_name(value: bytes) -> bool:
     return is_of_words and not has_odd_pairs(value)
 
 
-_SMALL_WORD, _LONG_SMALL_WORD = re.compile(rb"[a-z]{6}"), re.compile(rb"[a-z]{9}")
+_SMALL_WORD = re.compile(rb"[a-z]{6}")
 _NAME_CHARS = _ALNUM + b"_./+*&-"
 _TYPE_NAMES = (b"Key", b"Keys", b"Token", b"Auth", b"Password", b"Secret", b"Credential", b"Credentials")
 """How the names of types and members end that are made for credentials."""
