@@ -586,7 +586,7 @@ def _is_setting(name: tuple[bytes, int, int], at: int, end: int, quote: bytes) -
         return False
     after = text[end : end + 1]
     if quote:
-        return after == quote and (b":" in sign or b"=" in sign or sign.rstrip(b" \"'").endswith((b" is", b" was")))
+        return after == quote and sign.rstrip(b" \"'").endswith((b" is", b" was"))
     if b"=" in sign:
         return not sign.strip(b"=\"'") and sign.count(b"=") == 1 and after in _SETTING_ENDS
     is_line = _LINE_HEAD.search(text, max(0, start - 48), name_end) is not None
