@@ -13,7 +13,7 @@ with ASCII letters (confusables.txt, read 2026-11-21), Cyrillic, Greek and Armen
 import codecs
 import re
 import unicodedata
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from itertools import accumulate
 
@@ -164,12 +164,23 @@ _CONTINUED = ((b"\\\\n", b"   "),)
 
 
 _SIGN = re.compile(
-    rb"(?:\x1b|\\u001[bB]|\\x1[bB]|%1[bB]|\\033|\\e)\[[0-9;]{0,16}[A-Za-z]"
-    rb"|(?:\\u00|\\x|%)[0-7][0-9A-Fa-f]|\\[01][0-7]{2}|\\u(?:00[aA]0|20(?:0[0-9aA]|2[89fF]|5[fF])|3000)"
+    rb"[%\\\x1b](?:(?<=\x1b)COLOUR|(?<=%)(?:1[bB]COLOUR|[0-7][0-9A-Fa-f])"
+    rb"|(?<=\\)(?:(?:u001[bB]|x1[bB]|033|e)COLOUR|x[0-7][0-9A-Fa-f]|[01][0-7]{2}"
+    rb"|(?<!\\\\)\\*+u00[0-7][0-9A-Fa-f]|u(?:00[aA]0|20(?:0[0-9aA]|2[89fF]|5[fF])|3000)))".replace(
+        b"COLOUR", rb"\[[0-9;]{0,16}[A-Za-z]"
+    )
 )
 """A sequence that colours a terminal's text; an ASCII character as JSON, programs and addresses spell it; a blank or
 line end beyond ASCII."""
-_FIND_SIGN = searcher(re2.compile(rb"\x1b\[|\\(?:u(?:00[0-7aA]|20|3000)|x[0-7]|[01][0-7]|e\[)|%[0-7]"))
+_SIGN_BEGINS = tuple(
+    (sign, re.compile(begins))
+    for sign, begins in (
+        (b"%", rb"%[0-7]"),
+        (b"\\", rb"\\(?:u(?:00[0-7aA]|20|3000)|x[0-7]|[01][0-7]|e\[)"),
+        (b"\x1b", rb"\x1b\["),
+    )
+)
+"""How these begin, by the first character: prose has hardly any of them."""
 _DECODED = frozenset(b"@._- %=\"':/")
 """Signs that `spellings` reads, as they may be part of a value; letters and digits are read there too."""
 
@@ -192,10 +203,25 @@ def _show_sign(escape: re.Match[bytes]) -> bytes:
     return b" " * (len(raw) - 1) + (bytes([code]) if code in b"\n\r\t" else b" ")
 
 
+def _with_signs(plain: bytes) -> bytes:
+    """A text with its escapes shown. Naive form: `_SIGN.sub(_show_sign, plain)`, which reads prose slower."""
+    places = [match.start() for sign, begins in _SIGN_BEGINS if sign in plain for match in begins.finditer(plain)]
+    parts, at = list[bytes](), 0
+    for start in sorted(places):
+        while start > at and plain[start] == plain[start - 1] == _BACKSLASH:
+            start -= 1
+        escape = _SIGN.match(plain, start) if start >= at else None
+        if escape is not None:
+            parts += (plain[at:start], _show_sign(escape))
+            at = escape.end()
+    return b"".join((*parts, plain[at:])) if parts else plain
+
+
 _BACKSLASH, _SPACE, _LAST_SIGN = 0x5C, 0x20, 0x7E
 _ESCAPED = re2.compile(rb'\\["_-]')
-_ESCAPED_QUOTE = re.compile(rb'\\{1,7}(?=")')
-"""The backslashes of quotation marks in quoted JSON: dropped, so that its names and values read like those of JSON."""
+_ESCAPED_QUOTE = re.compile(rb'(?<!\\)\\++(?=")')
+"""The backslashes of quotation marks in quoted JSON: dropped, so that its names and values read like those of JSON.
+`View.backslashes` tells the marks of one document from those of another one within it."""
 
 
 _ESCAPED_MARK = re.compile(rb"(?<=[A-Za-z0-9])\\{1,2}(?=[_-][A-Za-z0-9])")
@@ -271,8 +297,8 @@ class View:
                 plain = _ESCAPED_QUOTE.sub(_drop, plain)
             if has_marks and (b"\\_" in plain or b"\\-" in plain):
                 plain = _ESCAPED_MARK.sub(_drop, plain)
-        if (b"\\" in plain or b"%" in plain or b"\x1b" in plain) and _FIND_SIGN(plain, 0)[0] >= 0:
-            plain = _SIGN.sub(_show_sign, plain)
+        if b"%" in plain or b"\\" in plain or b"\x1b" in plain:
+            plain = _with_signs(plain)
         if b"\x01" in plain:
             parts = plain.split(b"\x01")
             self._dropped = [*accumulate(map(len, parts[:-1]))]
@@ -296,6 +322,11 @@ class View:
         if self._long_words is None:
             self._long_words = LongWords(self.folded)
         return self._long_words
+
+    def backslashes(self, at: int) -> int:
+        """How many characters were dropped right before an offset of the folded bytes: for a quotation mark, the
+        backslashes that escape it."""
+        return bisect_right(self._dropped, at) - bisect_left(self._dropped, at) if self._dropped else 0
 
     @property
     def is_shifted(self) -> bool:

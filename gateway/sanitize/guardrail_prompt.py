@@ -116,12 +116,7 @@ def question(text: str, answer_format: Json | None) -> Json:
         messages.append({"role": "user", "content": _marked(example, f"{number:032x}")})
         messages.append({"role": "assistant", "content": orjson.dumps({"findings": findings}).decode()})
     messages.append({"role": "user", "content": _marked(text, secrets.token_hex(16))})
-    body: Json = {
-        "messages": messages,
-        "temperature": 0,
-        "max_tokens": _MAX_ANSWER_TOKENS,
-        "stream": False,
-    }
+    body: Json = {"messages": messages, "temperature": 0, "max_tokens": _MAX_ANSWER_TOKENS, "stream": False}
     if answer_format is not None:
         body["response_format"] = answer_format
     return body

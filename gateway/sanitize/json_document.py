@@ -8,12 +8,15 @@ from typing import Any
 
 import orjson
 
+from gateway.sanitize.detectors.named_secrets import is_password_name
 from gateway.texts import GroupSlot, TextSlot
 
 _MIN_NUMBER = 100_000_000
 """Integers of fewer than nine digits are not scanned: counts, years and times would cost a scan each."""
 _MAX_DEPTH = 100
 """Deeper documents are scanned as plain text."""
+_NAME_NAMES, _VALUE_NAMES = ("name", "key", "Name", "Key"), frozenset(("value", "Value"))
+"""Members that hold the name of another one: `{"name": "API_TOKEN", "value": "x"}` as in lists of settings."""
 _SHORT_CHARS, _GROUP_CHARS = 128, 4_096
 """Longer strings are scanned alone; and characters that are scanned together. As in `wire.field_rules`."""
 
@@ -50,9 +53,11 @@ class JsonDocument:
             kind, name, path = type(value), key if is_object else list_name, where
             if is_object:
                 path = f"{where}.{key if key.isidentifier() else '*'}"
+            if is_object and key in _VALUE_NAMES:
+                name = next((holder[each] for each in _NAME_NAMES if type(holder.get(each)) is str), name)
             if kind is str:
                 self.values.append(TextSlot(holder, key, path, name=name))
-            elif kind is int and abs(value) >= _MIN_NUMBER:
+            elif kind is int and (abs(value) >= _MIN_NUMBER or is_password_name(name)):
                 digits = [str(value)]
                 self._numbers.append((holder, key, digits))
                 self.values.append(TextSlot(digits, 0, path, name=name))

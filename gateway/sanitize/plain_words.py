@@ -96,7 +96,7 @@ def _plain_holdback_start(classes: str, start: int) -> int:
     case."""
     words = classes.rsplit(" ", 4)
     last = words.pop()
-    if last in _LINKS:
+    if last in _LINKS or len(last) == 1:
         return -1
     begin, short_words = len(classes) - len(last), 0
     while begin > start:

@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import orjson
@@ -55,6 +56,8 @@ _MAX_ADDED = 8 << 20
 _SEPARATORS = re.compile(r"\\{0,4}[ _-]")
 _BARE = re.compile(r"(?<!\w)[A-Za-z][A-Za-z0-9_]{1,39}_[0-9]{1,6}(?!\w)")
 _FIND_ADDRESS = searcher(re2.compile(rb"(?i)(?:[a-z][a-z0-9+.-]*:[/\\]|(?:https?|wss?|ftp):|[/\\]{2})[^\s\"'<>`]*"))
+_MAX_ADDRESSES = 10_000
+"""Addresses of one text that are looked at (8 ms): in those behind them placeholders stay."""
 _TRAILING = ".,;:!?)]}\\*"
 _ESCAPED = re.compile(r"(?<!\\)\\++u00([2-7][0-9A-Fa-f])")
 """A character of ASCII in JSON, or in JSON within it."""
@@ -231,17 +234,17 @@ class Reading:
     def __init__(self, form: str, is_json: bool | None) -> None:
         self._form, self.is_json = form, is_json
         self._at = 0
-        self._addresses, self._strings = AddressReader(), JsonStrings()
+        self._addresses, self._strings = AddressReader(), JsonStrings(in_words=not is_json)
         self._incomplete = ""  # an escape that is cut
 
     def upto(self, text: str, index: int) -> None:
         """Read on to an index of the text."""
         if self.is_json is None:
             self.is_json = reads_as_json(text)
+            self._strings = JsonStrings(in_words=not self.is_json)
         if index > self._at:
             piece, self._at = text[self._at : index], index
-            if self.is_json:
-                self._strings.read(piece)
+            self._strings.read(piece)
             if self._form != "json":
                 self._addresses.read(self._decoded(piece) if self.is_json else piece)
 
@@ -263,7 +266,7 @@ class Reading:
 
     def written(self, value: str) -> str:
         """A value as it is written at the place that is reached."""
-        return self._strings.written(value, quotes=self._form == "json") if self.is_json else value
+        return self._strings.written(value, quotes=self._form == "json")
 
     def addresses(self, behind: str) -> Iterator[tuple[str, str, bool]]:
         """The addresses that the place is in: (what of one is before it, its rest in `behind`, whether it leads to
@@ -482,7 +485,8 @@ def addresses_of(body: Json, filled: Callable[[str], str] = str) -> frozenset[st
     for text in map(filled, _own_texts(body)):
         if ":" in text or "//" in text or "\\" in text:
             raw = text.encode("utf-8", "replace")
-            found |= {raw[start:end].decode().rstrip(_TRAILING) for start, end in spans(_FIND_ADDRESS, raw)}
+            places = islice(spans(_FIND_ADDRESS, raw), _MAX_ADDRESSES)
+            found |= {raw[start:end].decode().rstrip(_TRAILING) for start, end in places}
     return frozenset(found)
 
 

@@ -30,7 +30,7 @@ from gateway.sanitize.detectors.cards import MIN_DIGITS as MIN_CARD_DIGITS
 from gateway.sanitize.detectors.identities import SSN_HINTS, SSN_WORDS, find_ssns, identities
 from gateway.sanitize.detectors.key_material import find_key_material
 from gateway.sanitize.detectors.mail_and_net import find_emails, find_ip_addresses, find_wallets
-from gateway.sanitize.detectors.named_secrets import find_named_secrets
+from gateway.sanitize.detectors.named_secrets import find_member, find_named_secrets
 from gateway.sanitize.detectors.phones import Phones
 from gateway.sanitize.detectors.syntax import find_syntax_secrets
 from gateway.sanitize.detectors.vendor_tokens import find_secret_tokens
@@ -159,6 +159,11 @@ class Scanner:
             yield allowed
         if is_clean:
             self._clean_cache.learn(digest)
+
+    def scan_member(self, name: str, value: str) -> list[Finding]:
+        """The whole value of a decoded document's member, where its name makes a secret of it; else nothing."""
+        found = find_member(name, value)
+        return [] if found is None else self._not_allowed([found], value)
 
     def scan_uncached(self, text: str) -> list[Finding]:
         """As `scan`, without the cache of clean texts: for pieces of a stream, which do not come again."""

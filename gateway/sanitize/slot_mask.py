@@ -14,9 +14,10 @@ import re2
 from gateway.sanitize.encoded_text import SHORT_DATA_CHARS, read
 from gateway.sanitize.findings import Finding, mask_of
 from gateway.sanitize.json_document import JsonDocument, TooDeep
+from gateway.sanitize.json_strings import JsonStrings
 from gateway.sanitize.policy import Action, ActionTable
-from gateway.sanitize.re2_search import searcher, spans
-from gateway.sanitize.restoring import TYPED, Placeholders
+from gateway.sanitize.re2_search import searcher
+from gateway.sanitize.restoring import TYPED, Placeholders, reads_as_json
 from gateway.sanitize.scanner import Joined
 from gateway.sanitize.sparing import Finder
 from gateway.sanitize.split_values import mask_seams
@@ -54,7 +55,7 @@ _PLAIN_KEYS = frozenset(
 _MASKING = ("redact", "replace")
 _MIN_NAMED_CHARS = 4
 """Shorter values are scanned without their name, since no name makes a secret or a number of them
-(`detectors.value_forms`). In an object of free names each name was scanned twice for values of one letter."""
+(`detectors.value_forms.MIN_CHARS`). In an object of free names each name was scanned twice for values of one letter."""
 
 
 @dataclass(slots=True)
@@ -72,20 +73,36 @@ class Masks:
         secrets_first = sorted(values.items(), key=lambda each: not each[0].startswith("SECRET"))
         for name, value in secrets_first:
             entity = name.rpartition("_")[0]
-            if len(value) >= _MIN_KNOWN_CHARS and len(self.found) < _MAX_KNOWN and entity != TYPED:
-                self.found.setdefault(value, Finding(0, len(value), entity, certain=True))
+            if entity != TYPED:
+                self._look_for(value, Finding(0, len(value), entity, certain=True))
 
-    def over(self, finding: Finding, value: str, action: Action) -> str:
-        """The mask over a value."""
-        if len(value) >= _MIN_KNOWN_CHARS and len(self.found) < _MAX_KNOWN and not value.startswith("["):
-            self.found.setdefault(value, finding)
+    def over(self, finding: Finding, value: str, action: Action, spelt: str = "") -> str:
+        """The mask over a value. `spelt`: as it stands in the text, where that has escapes."""
+        for each in (value, spelt):
+            if not each.startswith("["):
+                self._look_for(each, finding)
         if action == "replace" and self.placeholders is not None:
             return self.placeholders.mask(finding.entity, value)
         return mask_of(finding.entity)
 
+    def _look_for(self, value: str, finding: Finding) -> None:
+        if _MIN_KNOWN_CHARS <= len(value) <= _MAX_KNOWN_CHARS and len(self.found) < _MAX_KNOWN:
+            self.found.setdefault(value, finding)
 
-_MIN_KNOWN_CHARS, _MAX_KNOWN = 6, 256
-"""A shorter value is a word or number that stands elsewhere too; and values that are looked for in one request."""
+
+_MIN_KNOWN_CHARS, _MAX_KNOWN_CHARS, _MAX_KNOWN = 6, 2_048, 256
+"""A shorter value is a word or number that stands elsewhere too, a longer one is a key that its form shows everywhere;
+and values that are looked for in one request."""
+_HEAD_BYTES, _MAX_ALIKE = 24, 8
+"""How much of a value is searched for, and how many that begin alike are compared at a place: with longer heads RE2
+needs more memory than it may have, with more values a text of heads costs more than a scan."""
+_BYTES = re2.Options()
+_BYTES.encoding = re2.Options.Encoding.LATIN1
+_NOT_IN_WORD = searcher(re2.compile(rb"[^A-Za-z0-9]", _BYTES))
+
+
+def _longest(value: tuple[bytes, Finding]) -> int:
+    return -len(value[0])
 
 
 _MIN_KEY_CHARS = 8
@@ -97,33 +114,58 @@ def _is_no_word(value: str) -> bool:
 
 
 class KnownValues:
-    """Finds values that are known, as a Scanner finds those that look like one: whole words, wherever they stand."""
+    """Finds values that are known, as a Scanner finds those that look like one: whole words, wherever they stand.
+
+    Naive form: look for each value in turn. Here one search finds the heads of all, and the values that begin so are
+    compared there, the longest first.
+    """
 
     def __init__(self, found: Mapping[str, Finding]) -> None:
-        self._found = found
-        self._values = sorted(found, key=len, reverse=True)
-        forms = b"|".join(re2.escape(value.encode("utf-8", "surrogatepass")) for value in self._values)
-        self._search = searcher(re2.compile(forms or b"[^\\s\\S]"))
+        self._values: dict[bytes, list[tuple[bytes, Finding]]] = {}
+        raw = sorted(((value.encode("utf-8", "surrogatepass"), each) for value, each in found.items()), key=_longest)
+        heads = dict.fromkeys([value[:_HEAD_BYTES] for value, _ in raw])
+        for head in heads:
+            same = [each for each in raw if each[0].startswith(head) or head.startswith(each[0])]
+            self._values[head] = same[:_MAX_ALIKE]
+        self._search = searcher(re2.compile(b"|".join(map(re2.escape, heads)) or b"[^\\s\\S]", _BYTES))
 
     def scan(self, text: str, allowance: SharedAllowance | None = None) -> list[Finding]:
         """The findings in a text, in order, disjoint."""
-        findings: list[Finding] = []
         raw = text.encode("utf-8", "surrogatepass")
-        there = {raw[start:end] for start, end in spans(self._search, raw)}
-        for value in self._values if there else ():
-            known = self._found[value]
-            at = text.find(value) if value.encode("utf-8", "surrogatepass") in there else -1
-            while at >= 0:
-                end = at + len(value)
-                is_whole = not text[at - 1 : at].isalnum() and not text[end : end + 1].isalnum()
-                if is_whole and not any(each.start < end and at < each.end for each in findings):
-                    findings.append(Finding(at, end, known.entity, known.certain))
-                at = text.find(value, end)
-        return sorted(findings)
+        findings: list[Finding] = []
+        read = chars = 0  # bytes, and the characters that they are
+        start, end = self._search(raw, 0)
+        while start >= 0:
+            found = self._whole_at(raw, start, self._values[raw[start:end]])
+            if found is None:
+                gap = _NOT_IN_WORD(raw, start)[0]  # no whole word begins within one
+                start, end = self._search(raw, gap + 1) if gap >= 0 else (-1, -1)
+                continue
+            value, known = found
+            chars += len(raw[read:start].decode("utf-8", "surrogatepass"))
+            size = len(value.decode("utf-8", "surrogatepass"))
+            findings.append(Finding(chars, chars + size, known.entity, known.certain))
+            chars, read = chars + size, start + len(value)
+            start, end = self._search(raw, read)
+        return findings
+
+    @staticmethod
+    def _whole_at(raw: bytes, start: int, values: list[tuple[bytes, Finding]]) -> tuple[bytes, Finding] | None:
+        if raw[max(0, start - 4) : start].decode("utf-8", "ignore")[-1:].isalnum():
+            return None
+        for value, known in values:
+            end = start + len(value)
+            if raw.startswith(value, start) and not raw[end : end + 4].decode("utf-8", "ignore")[:1].isalnum():
+                return value, known
+        return None
 
     def scan_parts(self, text: str, allowance: SharedAllowance | None, prefix: str = "") -> Iterator[list[Finding]]:
         """As `Scanner.scan_parts`."""
         yield self.scan(text)
+
+    def scan_member(self, name: str, value: str) -> list[Finding]:
+        """Nothing: names say nothing of values that are known."""
+        return []
 
     def scan_url(self, url: str) -> list[Finding]:
         """As `Scanner.scan_url`."""
@@ -215,6 +257,9 @@ class SlotMasker:
         ]
         joined = Joined([name + slot.text for name, slot in zip(names, members, strict=True)], "\n")
         touched: dict[int, list[Finding]] = {}
+        for index, slot in enumerate(members):
+            if names[index] and (whole := self._scanner.scan_member(names[index][:-2], slot.text)):
+                touched[index] = whole
         for finding in self._scan(joined.text):
             for index, low, high in joined.touched(finding.start, finding.end):
                 inside = finding._replace(start=max(low - len(names[index]), 0), end=high - len(names[index]))
@@ -262,18 +307,22 @@ class SlotMasker:
     def _clean_text(self, text: str, name: str, where: str) -> str:
         """`name` is the key of the value, scanned as `name: text`: `{"password": …}` names a secret. A text with a
         blocked finding is cut before it."""
-        return _joined(text, self._around(text, self._scanner.scan_parts(text, self._allowance, _prefix(name)), where))
+        prefix = _prefix(name)
+        whole = self._scanner.scan_member(name, text) if prefix else []
+        found = [whole] if whole else self._scanner.scan_parts(text, self._allowance, prefix)
+        return _joined(text, self._around(text, found, where))
 
     def _around(self, text: str, found: Iterable[list[Finding]], where: str) -> Iterator[Kept]:
         """What stays of a text around its findings; all of it where nothing is masked in it."""
-        at, end = 0, len(text)
+        at, end, meanings = 0, len(text), _Meanings(text)
         for findings in found:
             for finding in findings:
                 start, action = finding.start, self._report(finding, where)
                 if action == "block":
                     end = min(end, start)
                 elif action in _MASKING and start < end:
-                    yield at, start, self._masks.over(finding, text[start : finding.end], action)
+                    spelt = text[start : finding.end]
+                    yield at, start, self._masks.over(finding, meanings.of(start, spelt), action, spelt)
                     at = finding.end
         yield at, end, ""
 
@@ -300,6 +349,23 @@ class SlotMasker:
             return self._clean_text(text, "", where)
         changes = [self.clean(slot) for slot in document.groups()]
         return document.encoded() if any(changes) else text
+
+
+class _Meanings:
+    """What the values in a text are where strings of JSON hold them: the line ends of a key are no `\\n` there."""
+
+    def __init__(self, text: str) -> None:
+        self._text, self._at = text, 0
+        self._strings: JsonStrings | None = None
+
+    def of(self, start: int, spelt: str) -> str:
+        """The value that is spelt so at `start`; ask for values in order."""
+        if "\\" not in spelt:
+            return spelt
+        self._strings = self._strings or JsonStrings(in_words=not reads_as_json(self._text))
+        self._strings.read(self._text[self._at : start])
+        self._at = start
+        return self._strings.meaning(spelt)
 
 
 def _joined(text: str, kept: Iterable[Kept]) -> str:

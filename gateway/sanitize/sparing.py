@@ -19,6 +19,8 @@ class Finder(Protocol):
 
     def scan_parts(self, text: str, allowance: SharedAllowance | None, prefix: str = "") -> Iterable[list[Finding]]: ...
 
+    def scan_member(self, name: str, value: str) -> list[Finding]: ...
+
     def scan_url(self, url: str) -> list[Finding]: ...
 
 
@@ -38,6 +40,10 @@ class SparingScanner:
         for findings in self._scanner.scan_parts(text, allowance, prefix):
             yield self.spared(text, findings)
 
+    def scan_member(self, name: str, value: str) -> list[Finding]:
+        """As `Scanner.scan_member`."""
+        return self.spared(value, self._scanner.scan_member(name, value))
+
     def scan_url(self, url: str) -> list[Finding]:
         """As `Scanner.scan_url`."""
         return self.spared(url, self._scanner.scan_url(url))
@@ -49,11 +55,10 @@ class SparingScanner:
             return findings
         ends, left = [end for _, end in spans], list[Finding]()
         for finding in findings:
-            inside = [
-                (max(start, finding.start), min(end, finding.end))
-                for start, end in spans[bisect_left(ends, finding.start + 1) :][: finding.end - finding.start]
-                if start < finding.end
-            ]
+            at, inside = bisect_left(ends, finding.start + 1), list[tuple[int, int]]()
+            while at < len(spans) and spans[at][0] < finding.end:
+                inside.append((max(spans[at][0], finding.start), min(spans[at][1], finding.end)))
+                at += 1
             left += self._without(text, finding, inside) if inside else [finding]
         return left
 

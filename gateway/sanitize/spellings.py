@@ -12,6 +12,7 @@ characters as in `html.entities`.
 import binascii
 import re
 from binascii import a2b_base64
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from html.entities import html5
@@ -110,21 +111,24 @@ def _word_end(text: bytes, at: int) -> int:
 def _unescaped_line(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[Spelling]:
     line = text[start:end]
     budget.spend(8 + len(line) // 8)
+    parts, places, escapes = list[str](), list[int](), list[tuple[int, int, int]]()
+    size = at = 0
+    for escape in _ESCAPE.finditer(line):
+        begin, behind = escape.span()
+        decoded = _decoded(escape.group())
+        parts += (line[at:begin].decode(), decoded)
+        places.append(size + begin - at)
+        escapes.append((begin, behind, len(decoded)))
+        size, at = size + begin - at + len(decoded), behind
 
     def offset_of(index: int) -> int:
-        size = at = 0
-        for escape in _ESCAPE.finditer(line):
-            begin, behind = escape.span()
-            if size + begin - at > index:
-                break
-            size += begin - at
-            decoded = _decoded(escape.group())
-            if size + len(decoded) > index:
-                return begin + (index - size) * ((behind - begin) // len(decoded))
-            size, at = size + len(decoded), behind
-        return at + index - size
+        nearest = bisect_right(places, index) - 1
+        if nearest < 0:
+            return index
+        (begin, behind, width), inside = escapes[nearest], index - places[nearest]
+        return begin + inside * ((behind - begin) // width) if inside < width else behind + inside - width
 
-    yield Spelling(start, end, _ESCAPE.sub(lambda each: _decoded(each.group()).encode(), line).decode(), offset_of)
+    yield Spelling(start, end, "".join((*parts, line[at:].decode())), offset_of)
 
 
 @lru_cache(1024)
@@ -162,6 +166,8 @@ _SPELT_OUT = re2.compile(rb"(?:^|[\s:=\"'(])(" + _SPELT_LINK + rb"{9,160}[A-Za-z
 _FIND_SPELT_OUT = searcher(_SPELT_OUT)
 _COLUMN = re.compile(rb"[\t\r\n]|  ")
 """What parts the cells of a table: digits in it, one a cell, are no number."""
+_DECIMALS = re.compile(rb"[0-9]\.[0-9]{1,8}[, -][0-9-]{0,4}\.[0-9]")
+"""Decimal numbers beside each other, as drawings have them."""
 
 
 def _spelt_out(text: bytes, budget: WorkBudget) -> Iterator[Spelling]:
@@ -174,7 +180,7 @@ def _spelt_out(text: bytes, budget: WorkBudget) -> Iterator[Spelling]:
         else:
             indexes = [index for index, code in enumerate(word) if code not in b" *|,/\t\r\n"]
         joined = bytes([word[index] for index in indexes])
-        if not (joined.isdigit() and _COLUMN.search(word)):
+        if not (joined.isdigit() and _COLUMN.search(word)) and _DECIMALS.search(word) is None:
             yield Spelling(start, end, joined.decode(), [*indexes, end - start].__getitem__)
 
 

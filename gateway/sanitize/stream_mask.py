@@ -45,12 +45,7 @@ from gateway.domain import Event, EventBatch, EventStream, Json, RelayTemplate
 from gateway.errors import ContentBlocked, GatewayError, SanitizerFailed
 from gateway.sanitize.channel import Channel, Piece, holdback_of
 from gateway.sanitize.findings import Finding, mask_of
-from gateway.sanitize.holdback import (
-    MAX_HOLDBACK_CHARS,
-    REST_OF_KEY,
-    REST_OF_VALUE,
-    may_be_key,
-)
+from gateway.sanitize.holdback import MAX_HOLDBACK_CHARS, REST_OF_KEY, REST_OF_VALUE, may_be_key
 from gateway.sanitize.pending_events import EventQueue, PendingEvent
 from gateway.sanitize.plain_words import plain_text_cut
 from gateway.sanitize.policy import Action, ActionTable

@@ -128,7 +128,8 @@ _VERSIONED = re2.compile(
 )
 _REVERSE_NAME = re.compile(rb"\.(?:in-addr|ip6\.arpa|g[0-9a-f]{7})")
 _SMALL = re.compile(rb"(?:[1-3]?\d\.){3}[1-3]?\d")
-"""Four numbers below 40 are sections and versions far more often than addresses: one address in 1,600 is so small."""
+"""Four numbers below 40 are sections and versions far more often than addresses: one address in 1,600 is so small. And
+one that ends in 0 is a version or a network."""
 _ADDRESS_WORD = re.compile(
     rb"\b(?:ips?|ipv4|address(?:es)?|hosts?|pings?|dns|server|peer|client|gateway|router|from|at)\b"
 )
@@ -137,7 +138,11 @@ _ASSIGNED = re.compile(
 )
 """Words that introduce an address with a colon (`client:1.2.3.4`). A colon behind another word separates a package or
 image from its version (`nginx:1.2.3.4`). `::ffff:` introduces an IPv4 address in IPv6 (RFC 4291)."""
-_HEADING = re.compile(rb"\A[ \t>]*(?:#{1,6}[ \t]+|[-*+] \[)\Z")
+_HEADING = re.compile(rb"\A[ \t>]*(?:#{1,6}[ \t]+\[?|[-*+] \[)\Z")
+_REQUIRED = re.compile(rb"(?:[=~<>!]=|~>|[\^~]|(?:upgrad|downgrad|updat)[a-z]{1,3} (?:to|from)|replaces) ?\Z")
+"""What stands before the version of a package that is wanted or was replaced."""
+_NAME_BEFORE = re.compile(rb"[a-z][a-z0-9]{0,30}-v?\Z")
+_FILE_BEHIND = re.compile(rb"\.[a-z]")
 _WORD_REACH_CHARS = 24
 """A word or two before the address."""
 _PUBLIC_V4 = re.compile(
@@ -184,27 +189,30 @@ def _find_v4(view: View, classes: bytes, budget: WorkBudget) -> Iterator[Finding
     if not spans:
         return
     budget.spend(5 * len(spans))
-    versioned = _VERSIONED.search(view.lower) is not None
+    lower = view.lower
+    versioned = _VERSIONED.search(lower) is not None
+    versions, found = set[bytes](), list[tuple[int, int]]()
     for start, end in spans:
         raw = text[start:end]
-        if _PUBLIC_V4.fullmatch(raw) and raw not in _RAW_RESOLVERS:
-            if text[start - 1 : start] == b":" and not _ASSIGNED.search(view.lower, max(0, start - 16), start):
-                continue
-            if versioned and _VERSION.search(view.lower, max(0, start - 13), start):
-                continue
-            if _is_numbering(view.lower, start, end):
-                continue
+        if not _PUBLIC_V4.fullmatch(raw) or raw in _RAW_RESOLVERS or _REVERSE_NAME.match(lower, end):
+            continue
+        line = lower[max(0, start - _WORD_REACH_CHARS) : start].rpartition(b"\n")[2]
+        if text[start - 1 : start] == b":" and not _ASSIGNED.search(lower, max(0, start - 16), start):
+            continue
+        if versioned and _VERSION.search(lower, max(0, start - 13), start):
+            versions.add(raw)
+        elif _ADDRESS_WORD.search(line):
             yield Finding(start, end, "IP")
+        elif _HEADING.match(line) or _REQUIRED.search(line) or _is_in_name(lower, line, end):
+            versions.add(raw)
+        elif _SMALL.fullmatch(raw) is None and (not raw.endswith(b".0") or lower[end : end + 1] == b"/"):
+            found.append((start, end))
+    yield from (Finding(start, end, "IP") for start, end in found if text[start:end] not in versions)
 
 
-def _is_numbering(lower: bytes, start: int, end: int) -> bool:
-    """Whether the four numbers at [start, end) count sections or versions, or are a name of the reverse zone."""
-    if _REVERSE_NAME.match(lower, end):
-        return True
-    line = lower[max(0, start - _WORD_REACH_CHARS) : start].rpartition(b"\n")[2]
-    if _HEADING.match(line):
-        return True
-    return _SMALL.fullmatch(lower, start, end) is not None and _ADDRESS_WORD.search(line) is None
+def _is_in_name(lower: bytes, line: bytes, end: int) -> bool:
+    """Whether four numbers that end at `end` are part of the name of a file or package. `line`: what is before them."""
+    return _NAME_BEFORE.search(line) is not None or _FILE_BEHIND.match(lower, end) is not None
 
 
 def _is_public(raw: bytes, budget: WorkBudget) -> bool:

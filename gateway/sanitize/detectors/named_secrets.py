@@ -6,24 +6,22 @@ finds those that other syntax than a name makes secrets.
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 import re2
 
 from gateway.sanitize.detectors.harmless import is_published_login
 from gateway.sanitize.detectors.value_forms import (
     MAX_VALUE_CHARS,
-    RESOURCES,
     Link,
     Naming,
-    has_dense_signs,
     is_identifier,
     is_password_word,
     is_placeholder,
-    is_public,
     judge_secret,
-    quote_before,
-    value_at,
+    judge_whole,
 )
+from gateway.sanitize.detectors.value_spans import quotation_end, quote_before, value_at
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
 from gateway.sanitize.re2_search import searcher
@@ -79,16 +77,16 @@ _ASSIGN = (
     rb"|[ \t](?:(?i:as)[ \t][A-Za-z.]{2,24}|string|text)[ \t]?=[ \t]?(?=[\"'])"  # Basic, Bicep
     rb"|[ \t]?(?:\.{3,60}[ \t]?:|\.{6,60})[ \t]{1,4}"  # a form: Password ....... : x
     rb"|[ \t]{0,20}(?:=>|->|<{1,2}-|(?:[:?+]|::|\|\||\?\?)?={1,3}|:(?::(?=[ \t]))?)"
-    rb"(?:\*\*|__|\*(?=[ \t]))?(?:[ \t]{4,40}|\s{0,4})(?:[&!]{1,2}[\w.-]{1,40}[ \t])?"
-    rb"(?:[A-Za-z_$][\w.$()\[\]\"']{0,80}+\s{0,8}(?:\|\||\?\?|\?:|or )\s{0,8}(?=[\"'`]))?"  # = env.TOKEN || "x"
+    rb"(?:\*\*|__|\*(?=[ \t]))?(?:[ \t]{4,40}|\s{0,3}\n[ \t]{2,16}|\s{0,4})(?:[&!]{1,2}[\w.-]{1,40}[ \t])?"
+    rb"(?:(?<!==)[A-Za-z_$][\w.$()\[\]\"']{0,80}+\s{0,8}(?:\|\||\?\?|\?:|or )\s{0,8}(?=[\"'`]))?"  # = env.TOKEN || "x"
     rb"|%3[dDaA]"
 )
 _ARGUMENT = rb"(?<=[A-Z]),\s{0,2}(?=[\"'])"  # setopt(PASSWORD, "x")
+_NEXT_LINE = rb"(?<=[A-Z])[\"']?\n[ \t]{1,16}value:[ \t]{1,4}"  # - name: API_TOKEN, and its value below
 _ELEMENT = (
-    rb"(?: [A-Za-z:]{1,20}=\"[^\"<>\n]{0,100}\"){0,3}>(?:(?=[^\s<>]{4,160}</)"
-    rb"|<!\[CDATA\[(?=[^\s<>]{4,160}>?</))"
-    rb"|&gt;(?=[^\s<>]{4,160}&lt;/)|\\{1,7}u003[eE](?=[^\s<>]{4,160}\\u003[cC]/)"
-)  # <password>x</password>, also as other HTML and as JSON quote it
+    rb"(?: [A-Za-z:]{1,20}=\"[^\"<>\n]{0,100}\"){0,3}>(?:(?=[^\s<>]{4,160}</)|<!\[CDATA\[(?=[^\n]{4,160}?\]\]>))"
+    rb"|&gt;(?=[^\s<>]{4,160}&lt;/)"
+)  # <password>x</password>, also as other HTML quotes it
 _PAIRED = (
     rb"[\"']?\s{0,3}[:=]\s{0,3}\{\s{0,20}(?:[\"']?\w{1,20}+[\"']?\s?[:=]\s?[\"']?[\w./-]{0,40}+[\"']?,?\s{1,20}+){0,4}[\"']?(?i:value|default|plain(?:text)?|content)[\"']?\s{0,3}[:=]\s{0,3}"
     rb"|\)?\s{0,4}(?:\|\||\?\?|\?:|or)\s{1,4}(?=[\"'`])"  # env.TOKEN ?? "x", get("TOKEN") or "x"
@@ -105,7 +103,7 @@ _PAIRED = (
     rb"|\s?\{\s{1,12}(?:[a-z_]{2,16}[ \t]{0,6}=[^\n]{0,120}\n[ \t]{0,12}){0,3}default[ \t]{0,6}=[ \t]{0,3}"
     rb"|[({]\s?(?=[\"'])"  # setPassword("x"), password{"x"}
     rb"|[ \t]{0,20}(?:(?::[ ]?[A-Za-z][\w.\[\]]{0,24}+\s{0,2})?=|:=|=>|[:,])\s{0,3}(?:new )?[A-Za-z\[][\w.:\[\]]{0,40}+"
-    rb"\((?:\w{2,16}+[ ]?=[ ]?)?(?=[\"'`])"  # key = []byte("x"), key: str = field(default="x")
+    rb"\((?:[\"'][\w.-]{1,60}[\"'],[ ]?)?(?:\w{2,16}+[ ]?=[ ]?)?(?=[\"'`])"  # []byte("x"), str = field(default="x")
     rb"|[ \t]{1,8}\|[ \t]{1,8}"  # a row of a table
     rb"|[ \t]{1,3}(?:[0-9]|ENC|encrypted|ascii-text|plain-text|cleartext|ascii|hexadecimal|sha512|cipher)[ \t]{1,3}"
     rb"|[\"')\s:]{0,6}(?i:send(?:line)?)[ (]{1,2}(?:--? )?"  # expect "assword:", send "x"
@@ -132,7 +130,9 @@ ASSIGNED = re.compile(
     _SUFFIX
     + _CLOSE
     + b"(?:"
-    + b"|".join(b"(" + link + b")" for link in (_PAIRED, b"|".join((_ASSIGN, _ARGUMENT, _ELEMENT)), _LISTED, _SAID))
+    + b"|".join(
+        b"(" + link + b")" for link in (_NEXT_LINE, _PAIRED, b"|".join((_ASSIGN, _ARGUMENT, _ELEMENT)), _LISTED, _SAID)
+    )
     + rb"|(?:'s)?[ \t]{1,20}(?:(?:(?i:from|used to be|von)|--?|\x03|b\x02\x02[ao]?)[ \t]{1,3})?)"
     + _OPEN
 )
@@ -144,7 +144,7 @@ ASSIGNED = re.compile(
 #
 # A name is read whole: what follows `password` in it (`password_encryption`) may say that the value is something
 # about a password, what precedes `key` (`public_key`) that it is no secret. The verb "pass" names nothing.
-_LINKS: tuple[Link, ...] = ("beside", "beside", "paired", "assigned", "listed", "said")
+_LINKS: tuple[Link, ...] = ("beside", "beside", "assigned", "paired", "assigned", "listed", "said")
 """By the last group of ASSIGNED that matched; the first one is the rest of the name."""
 _IS_STRONG = re.compile(STRONG)
 _SAYS_ABOUT = re.compile(
@@ -350,19 +350,8 @@ _PUBLIC_KEYS = (b"public key", b"public_key", b"public-key", b"publickey", b"pub
 # length.
 #
 # `value_forms` judges one value; here it is found in the text and becomes a finding.
-_WITH_BLANKS = {mark: re.compile(rb"[^\n" + mark + rb"]{16,160}(?=" + mark + rb")") for mark in (b'"', b"'", b"`")}
-"""By quotation mark. Shorter keys with blanks in them are not told from sentences."""
-_PHRASE = re.compile(rb"[a-z0-9]{3,12}(?:[ -][a-z0-9]{3,12}){2,9}")
-_PHRASE_NOT = re.compile(
-    rb"\b(?:your|you|the|pass\w*|pwd|enter|please|must|least|characters?|user|name|with|for|and|this|that|not|has|have"
-    rb"|does|are|was|can|will|from|invalid|wrong|reset|change|forgot|login|file|when|which|should)\b"
-)
-"""Words of a sentence about a password, which a passphrase drawn from a list has not."""
-_PHRASE_END = {mark: re.compile(rb"(?: [^\s" + mark + rb"]{1,40}){1,8}(?=" + mark + rb")") for mark in (b'"', b"'")}
-"""By quotation mark: the further words of a password that has blanks."""
 _GROUPS = re.compile(rb"[A-Z2-7]{4}(?:[ -][A-Z2-7]{4}){3,15}(?![A-Za-z0-9])")
 """A key in base32 as authenticator programs show it (RFC 4648; groups of four for reading)."""
-_TEMPLATE = re.compile(rb"[$%][{(][A-Za-z]|%\(\w|\{\d{1,3},")
 _MAX_LINE_CHARS = 512
 """How much of a line belongs to a syntax. Longer headers and records hold more than one credential only in
 lists of cookies, which have a bound of their own."""
@@ -375,54 +364,26 @@ def line_end(text: bytes, at: int, most: int = _MAX_LINE_CHARS) -> int:
     return end if end >= 0 else min(len(text), at + most)
 
 
-def may_be_special(text: bytes, at: int, quote: bytes) -> bool:
-    """Whether a quotation with blanks, or a key in groups, may begin at `at`."""
-    return quote in _WITH_BLANKS or (text[at + 4 : at + 5] in (b" ", b"-") and text[at : at + 2].isupper())
-
-
 def judged(text: bytes, at: int, value: bytes, naming: Naming, budget: WorkBudget) -> Finding | None:
     """`value` at `at` as a finding, with all of a longer word; None when it is no secret."""
     after = text[at + len(value) : at + len(value) + 1]
-    if naming.quote in _WITH_BLANKS and after not in (naming.quote, b"\\"):
-        special = special_secret(text, at, naming, budget)
-        if special is not None:
-            return special
     # a value behind a weak name is also tested for randomness, which costs more
-    budget.spend(7 + len(value) // 5 if naming.strong else 12 + len(value) // 3)
+    budget.spend(14 + len(value) // 3 if naming.strong else 36 + len(value) // 2)
     size, certain = judge_secret(value, after, naming)
     if not size:
-        if naming.quote in _WITH_BLANKS and after == naming.quote and value.startswith(RESOURCES):
-            return None  # all of the quotation names a resource
-        return special_secret(text, at, naming, budget)
+        return grouped_key(text, at, naming)
     end = at + size
     if size >= MAX_VALUE_CHARS:
         rest = _REST.match(text, end)
         end = rest.end() if rest else end
         budget.spend((end - at) // 16)
-    elif after == b" " and naming.strong and naming.link == "assigned" and naming.quote in _PHRASE_END:
-        phrase = _PHRASE_END[naming.quote].match(text, end)
-        end = phrase.end() if phrase else end
     return Finding(at, end, "SECRET", certain)
 
 
-def special_secret(text: bytes, at: int, naming: Naming, budget: WorkBudget) -> Finding | None:
-    """A quoted key with blanks among its signs, or a key in groups; both only where the name owns the value."""
-    if not naming.owns:
-        return None
-    quote = quote_before(text, at)
-    if quote in _WITH_BLANKS:
-        match = _WITH_BLANKS[quote].match(text, at)
-        if match is not None:
-            budget.spend(10 + len(match.group()) // 4)
-            key = match.group()
-            if naming.strong and _PHRASE.fullmatch(key) and _PHRASE_NOT.search(key.lower()) is None:
-                return Finding(at, match.end(), "SECRET", False)
-            if len(key) > 31 and has_dense_signs(key) and _TEMPLATE.search(key) is None and not is_public(key):
-                return Finding(at, match.end(), "SECRET", naming.proves)
-    groups = _GROUPS.match(text, at)
-    if groups is None or groups.group().isalpha() or not naming.proves:
-        return None
-    return Finding(at, groups.end(), "SECRET")
+def grouped_key(text: bytes, at: int, naming: Naming) -> Finding | None:
+    """A key in groups, where its name owns the value."""
+    groups = _GROUPS.match(text, at) if naming.owns and naming.proves else None
+    return None if groups is None or groups.group().isalpha() else Finding(at, groups.end(), "SECRET")
 
 
 _FIND_NAME = searcher(NAMED)
@@ -443,10 +404,11 @@ _CHANGED_CHARS = 6
 _WORD_GOES_ON = frozenset(bytes([code]) for code in b"abcdefghijklmnopqrtuvwxyz")
 """Behind a name: the letters of a longer word (`keyboard`), to which ASSIGNED leads never; `s` may be a plural."""
 _USERINFO = re.compile(
-    rb"://(?<=[a-zA-Z0-9+.-]://)(?:[^\s/:?#\"'<>@.]{0,64}:((?![0-9]{1,5}/)(?:(?!://)[^\s?#\"'<>]){3,256})"
-    rb"|[^\s/:?#\"'<>]{0,128}:([^\s/\"'<>]{3,256})|([^\s/@:?#\"'<>]{20,256}))@(?=[\w\[(])"
+    rb"://(?<=[a-zA-Z0-9+.-]://)(?:[^\s/:?#\"'<>@.]{0,64}:"
+    rb"((?![0-9]{1,5}[/?#])(?:(?:(?!://)[^\s?#\"'<>]){3,256}|(?:(?!://)[^\s@\"'<>]){3,256}))"
+    rb"|[^\s/:?#\"'<>]{0,128}:((?![0-9]{1,5}[?#])[^\s/\"'<>]{3,256})|([^\s/@:?#\"'<>]{20,256}))@(?=[\w\[(])"
 )
-"""A password reaches to the last `@`, and may hold a slash where its user is a plain word."""
+"""A password reaches to the last `@` before a query, and may hold a slash where its user is a plain word."""
 
 
 def find_named_secrets(view: View, budget: WorkBudget, known: Mapping[int, int] = _NOTHING) -> Iterator[Finding]:
@@ -463,9 +425,9 @@ def find_named_secrets(view: View, budget: WorkBudget, known: Mapping[int, int] 
             break
         name_end = at
         if _PROSE.match(text, at) is not None and _IS_STRONG_NAMED_SECRETS.match(text, start) is None:
-            budget.spend(4)
+            budget.spend(6)
             continue
-        budget.spend(8)
+        budget.spend(16)
         before = _before_name(text, start, budget)
         if before is not None:
             yield before
@@ -480,7 +442,17 @@ def find_named_secrets(view: View, budget: WorkBudget, known: Mapping[int, int] 
             start, name_end = start + 1, name.end()
         at = end = assigned.end()
         quote = quote_before(text, end)
-        value = value_at(text, end, quote)
+        is_member = _is_member(text[assigned.end(1) : end], quote) and known.get(end) is None
+        if is_member and not _is_part_of_name(text, start, end, b""):
+            whole = text[end : quotation_end(view, end, quote)]
+            naming = namings.of(start, name_end, assigned, (quote, whole))
+            finding = None if naming is None else _whole_value(end, whole, naming, budget)
+            if finding is not None and naming is not None:
+                yield finding
+                yield from _behind(view, finding.end, naming, quote, budget)
+                at = finding.end
+                continue
+        value = value_at(view, end, quote)
         if value is None:
             plain = _PLAIN_VALUE.match(text, end)
             if plain is not None and _is_setting((text, start, assigned.end(1)), end, plain.end(), quote):
@@ -490,7 +462,7 @@ def find_named_secrets(view: View, budget: WorkBudget, known: Mapping[int, int] 
                     yield finding
                     at = finding.end
                     continue
-            if not may_be_special(text, end, quote):
+            if not (text[end + 4 : end + 5] in (b" ", b"-") and text[end : end + 2].isupper()):
                 at = name_end  # the words between may be a name: `secret key is x`
                 continue
             value = b""
@@ -503,16 +475,67 @@ def find_named_secrets(view: View, budget: WorkBudget, known: Mapping[int, int] 
             finding = judged(text, end, value, naming, budget) or _setting_value(text, (end, value), naming, budget)
             if finding is not None:
                 yield finding
-                yield from _behind(text, finding.end, naming, quote, budget)
+                yield from _behind(view, finding.end, naming, quote, budget)
             continue
-        finding = judged(text, end, value, naming, budget) if value else special_secret(text, end, naming, budget)
+        finding = judged(text, end, value, naming, budget) if value else grouped_key(text, end, naming)
         if finding is not None:
             yield finding
-            yield from _behind(text, finding.end, naming, quote, budget)
+            yield from _behind(view, finding.end, naming, quote, budget)
     if b"://" in text and b"@" in text:
         yield from _find_in_urls(text, budget)
 
 
+def _is_member(between: bytes, quote: bytes) -> bool:
+    """Whether a name has a quoted value with nothing but a colon or equals sign between them, as members of objects
+    and settings have."""
+    return quote in _STRING_MARKS and between.translate(None, b"\"' \t\r\n") in _MEMBER_SIGNS
+
+
+_MEMBER_SIGNS = frozenset((b":", b"=", b":="))
+
+
+def _whole_value(at: int, value: bytes, naming: Naming, budget: WorkBudget) -> Finding | None:
+    """A member's value at `at` as a finding: all of it is a secret, or none."""
+    budget.spend(14 + len(value) // 2)
+    is_secret, certain = judge_whole(value, naming)
+    return Finding(at, at + len(value), "SECRET", certain) if is_secret else None
+
+
+@lru_cache(4096)
+def naming_of(name: str) -> Naming | None:
+    """What the name of a decoded document's member says of its value; None when it names no secret."""
+    view, budget = View(f'"{name}": "'), WorkBudget(len(name))
+    text, namings, at = view.folded, Namings(view.folded, budget), 0
+    while (found := ANY_NAME.search(text, at)) is not None:
+        assigned = None if _goes_on(text, found.end()) else ASSIGNED.match(text, found.end())
+        if assigned is not None and assigned.end() == len(text):
+            naming = namings.of(found.start(), found.end(), assigned, (b'"', b""))
+            if naming is not None:
+                return naming
+        at = found.start() + 1
+    return None
+
+
+def is_password_name(name: str) -> bool:
+    """Whether a member's name is that of a password: its value may be a number."""
+    naming = naming_of(name)
+    return naming is not None and naming.strong and naming.proves
+
+
+def find_member(name: str, value: str) -> Finding | None:
+    """The whole value of a decoded document's member, where its name makes a secret of it.
+
+    ("password", 'zQ7"w9 Kqz, 7mB4')  ->  [0, 16)
+    """
+    naming = naming_of(name) if len(name) <= _MAX_NAME_CHARS and "::" not in name else None
+    if naming is None or len(value) > _MAX_MEMBER_CHARS or "\n" in value.strip():
+        return None
+    is_secret, certain = judge_whole(View(value).folded, naming)
+    return Finding(0, len(value), "SECRET", certain) if is_secret else None
+
+
+_MAX_NAME_CHARS, _MAX_MEMBER_CHARS = 80, 512
+"""Longer values are texts, which are scanned as such."""
 _IS_STRONG_NAMED_SECRETS = re.compile(STRONG)
 _PROSE = re.compile(
     rb"s? (?!(?:is|was|has|have|by|to|ist|est|es|e|send|value|val|content|for|of)\b)[a-z]{2,14}+(?=[\s,;)]|\.\s)"
@@ -539,6 +562,9 @@ def _before_name(text: bytes, start: int, budget: WorkBudget) -> Finding | None:
     if not word[1] or not word[2].isalpha():
         return None  # a list of settings, not a sentence
     budget.spend(6)
+    name = ANY_NAME.match(text, name_at)
+    if name is None or _goes_on(text, name.end()):
+        return None  # `is passed to`
     before = _BEFORE_NAME.search(text, max(0, start - _BEFORE_CHARS), name_at)
     if before is None:
         return None
@@ -560,7 +586,7 @@ def _is_setting(name: tuple[bytes, int, int], at: int, end: int, quote: bytes) -
         return False
     after = text[end : end + 1]
     if quote:
-        return after == quote and (b":" in sign or b"=" in sign or sign.rstrip(b" \"'").endswith((b" is", b" was")))
+        return after == quote and sign.rstrip(b" \"'").endswith((b" is", b" was"))
     if b"=" in sign:
         return not sign.strip(b"=\"'") and sign.count(b"=") == 1 and after in _SETTING_ENDS
     is_line = _LINE_HEAD.search(text, max(0, start - 48), name_end) is not None
@@ -593,27 +619,29 @@ def _setting_value(text: bytes, place: tuple[int, bytes], naming: Naming | None,
     return None if finding is None else finding._replace(certain=False)
 
 
-def _behind(text: bytes, at: int, naming: Naming, quote: bytes, budget: WorkBudget) -> Iterator[Finding]:
+def _behind(view: View, at: int, naming: Naming, quote: bytes, budget: WorkBudget) -> Iterator[Finding]:
     """The values that follow one that ends at `at` by the same name: in its sentence, or behind the arrow of a plan."""
+    text = view.folded
     if naming.strong and text[at : at + 1] in _SENTENCE_GOES_ON:
-        yield from _in_same_sentence(text, at, budget)
+        yield from _in_same_sentence(view, at, budget)
     if text.startswith(_CHANGED, at):
         changed = at + _CHANGED_CHARS
-        following = value_at(text, changed, quote)
+        following = value_at(view, changed, quote)
         finding = judged(text, changed, following, naming, budget) if following else None
         if finding is not None:
             yield finding
 
 
-def _in_same_sentence(text: bytes, at: int, budget: WorkBudget) -> Iterator[Finding]:
+def _in_same_sentence(view: View, at: int, budget: WorkBudget) -> Iterator[Finding]:
     """The passwords behind one that ends at `at`: `the old password was X and the new one is Y`."""
+    text = view.folded
     for _ in range(_MAX_IN_SENTENCE):
-        budget.spend(6)
+        budget.spend(20)
         words = _NEXT_WORDS.match(text, at)
         if words is None:
             return
         quote = quote_before(text, words.end())
-        value = value_at(text, words.end(), quote)
+        value = value_at(view, words.end(), quote)
         finding = (
             judged(text, words.end(), value, _PAIRED_NAMED_SECRETS._replace(quote=quote), budget) if value else None
         )
@@ -639,9 +667,14 @@ def _is_part_of_name(text: bytes, start: int, end: int, value: bytes) -> bool:
         value[:1] == b":" or (text[start - 1 : start] == b":" and _RESOURCE.search(text, max(0, start - 100), start))
     ):
         return True
-    return text.startswith(b"PASS: ", end - 6) and not text[end - 7 : end - 6].strip() and b"/" in value
+    if not text.startswith(b"PASS: ", end - 6) or text[end - 7 : end - 6].strip():
+        return False
+    near = text[max(0, end - _VERDICTS_CHARS) : end + _VERDICTS_CHARS]
+    return b"/" in value or value.lower().startswith(b"test") or near.count(b"PASS: ") > 1 or b"FAIL: " in near
 
 
+_VERDICTS_CHARS = 300
+"""How near other verdicts stand to one, in the log of a test."""
 _TYPE = re.compile(rb"[\"'][A-Za-z0-9]{1,40}::(?:[A-Za-z0-9]{1,40}::){1,3}[A-Za-z0-9]{0,40}\Z")
 _RESOURCE = re.compile(rb"\b[au]rn:[\w:/.-]{0,100}\Z")
 

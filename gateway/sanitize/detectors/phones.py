@@ -71,7 +71,7 @@ STRONG_WORDS = re2.compile(
     rb"|\bcell\b|cellular|celular|\bph[.:]|\x05\x04|handy\b|\bfax|whatsapp|\bsms\b|hotline"
     rb"|\b(?:desk|office|home|direct) ?:"
     rb"|call (?:me|us|him|her|them|back)|me a call|ring me|text me|answering|reach (?:me|us|you)|\bgsm\b|rufnummer"
-    rb"|dial |\bmy (?:new |old |private |work )?number\b"
+    rb"|\bruf(?:en|t|e)?\b[a-z ]{0,14}\ban\b|\banruf|durchwahl|dial |\bmy (?:new |old |private |work )?number\b"
 )
 WEAK_WORDS = re2.compile(rb"\bcall|contact|messages? (?:to|from)|registered|number is|\bdial|reach|\bsms|\bnumber\b")
 _WORD_BEHIND = re.compile(rb"(?:\s?x\d{1,6})?[\s\\,(-]{1,3}(?:office|fax|mobile|cell|phone|tel|home|work|desk|direct)")
@@ -84,6 +84,8 @@ _DATE = re.compile(
     rb"\d{4,5}-[01]\d-[0-3]\d(?:[ t]\d\d)?\Z"
     rb"|(?:19|20)\d\d[-./]\d\d?[-./]\d\d?|\d\d?[-./]\d\d?[-./](?:19|20)\d\d|(?:19|20)\d\d ?[-/] ?(?:19|20)?\d\d\Z"
 )
+_AREA, _AREA_CHARS = re.compile(rb"(?<![0-9])\(?0[0-9]{1,5}\)?(?: / | /|/ )\Z"), 12
+"""An area code that a slash with blanks parts from its number, which is a run of its own."""
 _DECIMAL = re.compile(rb"\+\d{1,3}\.\d+")
 _NO_LABELLED_NUMBER = re.compile(rb"/|\t|\d\)\D|\d \(\d|(?:\A|\D)\d \d(?!\d)|\A\d{4}\D\d{4}\Z")
 _DOT = 0x2E
@@ -159,7 +161,8 @@ class Phones:
                     return self._with_extension(self._international(start - 1, end))
             elif lower.startswith(b"00", start) and len(run.digits) >= 10:
                 span = self._international(start, end)
-            span = span or self._national(run, start, end)
+            area = None if span else _AREA.search(lower, max(0, start - _AREA_CHARS), start)
+            span = span or self._national(run, area.start() if area else start, end)
         return self._with_extension(span)
 
     def _with_extension(self, span: tuple[int, int] | None) -> Finding | None:
@@ -213,10 +216,10 @@ class Phones:
 
     def _national(self, run: DigitRun, start: int, end: int) -> tuple[int, int] | None:
         count = len(run.digits)
-        grouped = count < run.end - run.start
+        grouped = count < run.end - run.start or start < run.start - 1  # behind an area code
         if count > 15 or not (grouped or (count >= 7 and self._has_words)):
             return None
-        raw = self._lower[start:end]
+        raw = self._lower[start:end].replace(b" / ", b"/")
         if grouped and 10 <= count <= 11 and _NORTH_AMERICAN.match(raw):
             return start, end
         if not self._has_words:

@@ -19,7 +19,8 @@ import re2
 from gateway.sanitize.detectors.harmless import is_published_basic, is_published_secret
 from gateway.sanitize.detectors.key_material import BEGINNINGS, find_block
 from gateway.sanitize.detectors.named_secrets import judged, line_end
-from gateway.sanitize.detectors.value_forms import Naming, has_high_entropy, is_identifier, is_placeholder, quote_before
+from gateway.sanitize.detectors.value_forms import Naming, has_high_entropy, is_identifier, is_placeholder
+from gateway.sanitize.detectors.value_spans import quote_before
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
 from gateway.sanitize.re2_search import searcher, spans
@@ -51,14 +52,17 @@ def _command(kind: str, names: str, values: bytes, judge: Judge = "setting") -> 
 
 
 ROWS = (
-    Row("authorization", rb"(?i:authorization)[\"']?[:=, ]{1,3}[\"']?[A-Za-z][A-Za-z0-9_-]{1,20} [\"']?", _V, "owned"),
-    Row("scheme", rb"\b(?i:basic|bearer|negotiate)\s{1,2}[\"']?", _V, "owned"),
+    Row("authorization", rb"(?i:authorization)[\"']?[:=, ]{1,3}[\"']?[A-Za-z][A-Za-z0-9_-]{1,20} [\"']?",
+        rb"(?![(-])" + _V, "owned"),
+    Row("scheme", rb"(?:^|[^\w/.-])(?i:basic|bearer|negotiate)[ \t]{1,2}[\"']?", rb"(?![(-])" + _V, "owned"),
     Row("identified", rb"(?i:identified (?:with [\"'`]?[a-z0-9_]{2,30}[\"'`]? )?(?:by|as))\s{1,3}[\"'\\]{1,2}",
         _V, "setting"),
     Row("identified_by", rb"IDENTIFIED (?:BY|AS)\s{1,3}", _V, "owned"),
     Row("path", rb"(?i:/token/|/apikey/|/secret/)", rb"([A-Za-z0-9+=_.%~-]{16,2048})", "random"),
     Row("securestring", rb"(?i:securestring)\s{1,3}(?:--?[A-Za-z]{2,12}\s{1,3}){0,4}", _V, "owned"),
     Row("user", rb"(?:\s-\w{0,3}[uU]|--user|--proxy-user)[ =]{1,3}[\"']?[A-Za-z0-9_.@-]{1,64}:", _V, "setting"),
+    Row("pgpass", rb"(?:^|\n)[A-Za-z0-9_.*-]{1,64}:(?:[0-9]{4,5}|\*):[^\s:]{1,64}:[^\s:]{1,64}:",
+        rb"(\S{4,160})", "setting"),
     Row("wifi", rb"WIFI:(?:[THRS]:[^;\n]{0,40};){0,4}P:", rb"([^;\n]{4,63})", "setting"),
     Row("block", BEGINNINGS, rb"", "paired"),
     Row("cookies", rb"(?i:cookie):[ \t]?|(?i:-cookie)[ =][\"']?|--cookie[ =]|\scurl [^\n]{0,80}-b ",
@@ -124,7 +128,7 @@ def find_syntax_secrets(view: View, budget: WorkBudget) -> Iterator[Finding]:
     """Findings of the entity SECRET, in folded offsets; not in order. Raises BudgetExceeded."""
     text, read_to = view.folded, -1
     for start, end in spans(_FIND, text):
-        budget.spend(6)
+        budget.spend(22)
         beginning = _BEGINNINGS.match(text, start, end)
         if beginning is None or beginning.lastgroup is None:
             continue
@@ -154,7 +158,7 @@ def find_syntax_secrets(view: View, budget: WorkBudget) -> Iterator[Finding]:
 def _judge(text: bytes, span: tuple[int, int], judge: Judge, budget: WorkBudget) -> Iterator[Finding]:
     start, end = span
     value = text[start:end]
-    budget.spend(6 + len(value) // 8)
+    budget.spend(30 + len(value) // 4)
     if judge == "digits":
         if value not in _EXAMPLE_CODES:
             is_owned = text[start - 1 : start] in (b'"', b"'") or b":" in text[start - 3 : start]

@@ -25,7 +25,9 @@ _FILE = re.compile(
 _REFERENCE = re.compile(
     rb"(?:CVE|CWE|RFC|ISO|PEP|BCP|GHSA|DSA|USN|SHA|AES|RSA|HMAC|TLS|SSL|UTF)[-_ ]?\d[\w.-]*", re.IGNORECASE
 )
-_VERSION = re.compile(rb"[vV]?\d{1,4}(?:\.\d{1,6}){1,4}(?:[-+.]?[a-z]{1,8}\d{0,4})?(?:[-+~.][a-z]{0,8}\d{1,4}){0,5}")
+_VERSION = re.compile(
+    rb"[~^]?[vV]?\d{1,4}(?:\.\d{1,6}){1,4}(?:[-+.]?[a-z]{1,8}\d{0,4})?(?:[-+~.][a-z]{0,8}\d{1,4}){0,5}"
+)
 _DATE = re.compile(rb"\d{4}-\d\d-\d\d(?:T[\d:.]+Z?)?")
 _PUBLIC = re.compile(
     rb"(?:[\w./:-]{1,120}@)?sha(?:1|224|256|384|512)[-:/=].*|(?:[0-9A-Fa-f]{2}:){5,}[0-9A-Fa-f]{2}|-----BEGIN.*|(?:ssh|ecdsa)-[\w-]+"
@@ -160,22 +162,6 @@ def has_high_entropy(value: bytes) -> bool:
     return len(value) >= _MIN_RANDOM_CHARS or letters + digits < len(value) or not (value.islower() or value.isupper())
 
 
-def has_dense_signs(value: bytes) -> bool:
-    """Whether capitals, small letters, digits and signs change as in a generated key that may hold blanks: at two
-    of five neighbours, where sentences change at every third; and with digits, signs, no word of six small letters
-    (nine where every second neighbour changes, and four signs are none of paths) and no rows of backslashes."""
-    kinds = value.translate(_KIND)
-    changes = sum(map(int.__ne__, kinds, kinds[1:]))
-    is_dense = 2 * changes >= len(value) and len(value.translate(None, _ALNUM + b" /._:-")) >= 4
-    return (
-        5 * changes >= 2 * (len(value) - 1)
-        and len(value) - len(value.translate(None, _DIGITS)) >= 2
-        and len(value.translate(None, _ALNUM + b" ")) >= 4
-        and (_LONG_SMALL_WORD if is_dense else _SMALL_WORD).search(value) is None
-        and 8 * value.count(b"\\") < len(value)
-    )
-
-
 def is_program_name(value: bytes) -> bool:
     """Whether the value is a name of several words, as programs have them, though with odd parts: `create0_p8inf`,
     `X509CertGetKey`, `vpc-1a2b3c4d`."""
@@ -192,7 +178,7 @@ def is_program_name(value: bytes) -> bool:
     return is_of_words and not has_odd_pairs(value)
 
 
-_SMALL_WORD, _LONG_SMALL_WORD = re.compile(rb"[a-z]{6}"), re.compile(rb"[a-z]{9}")
+_SMALL_WORD = re.compile(rb"[a-z]{6}")
 _NAME_CHARS = _ALNUM + b"_./+*&-"
 _TYPE_NAMES = (b"Key", b"Keys", b"Token", b"Auth", b"Password", b"Secret", b"Credential", b"Credentials")
 """How the names of types and members end that are made for credentials."""
@@ -240,16 +226,9 @@ class Naming(NamedTuple):
 MAX_VALUE_CHARS = 160
 """What is judged of a longer value. Keys of 1,024 bits in hexadecimal are longer; the rest tells no more."""
 _VALUE = re.compile(rb"[^\s\"'`<>,;(){}\[\]&|]{4,160}")
-_AMPERSAND = rb"&(?![A-Za-z_][\w.%\[\]-]{0,40}=|[A-Za-z]{2,8};|#[0-9xX])"
-_WORD_PART = rb"[^\s\"'`<>,;&|]{1,160}"
-_WORD = re.compile(
-    b"(?:" + _AMPERSAND + b")?" + _WORD_PART + b"(?:" + _AMPERSAND + _WORD_PART + b"){0,8}" + rb"(?:&(?=[\s,.]|\Z))?"
-)
-"""An unquoted value: `&` is part of it unless it separates the fields of a query or begins an HTML entity."""
-_QUOTATION = {quote: re.compile(rb"[^\s<>" + quote + rb"]{4,160}(?=" + quote + rb")") for quote in (b'"', b"'", b"`")}
-"""By quotation mark: all up to the closing mark, if there is no white space."""
-_CLOSING = (*_QUOTATION, b"\\", b"&")
-_NOT_PLAIN = re.compile(rb"[,;(){}\[\]&|]")
+_MARKS = (b'"', b"'", b"`")
+_CLOSING = (*_MARKS, b"\\", b"&")
+_NOT_PLAIN = re.compile(rb"[,;(){}\[\]&|<>\"'`]")
 _NOT_LETTERS_SECRET_VALUES = bytes(code for code in range(256) if not chr(code).isascii() or not chr(code).isalpha())
 _PLACEHOLDER_WORDS = frozenset(
     b"null none true false undefined string str int required optional bearer basic token password secret example empty"
@@ -261,26 +240,16 @@ _PLACEHOLDER = re.compile(
 )
 """Words only, without signs: `re` then searches by the set of first letters, which is faster."""
 _PLACEHOLDER_SIGNS = re.compile(
-    rb"<|\.\.\.|\{[a-z_]\w*(?:[.\[][^{}]*)?(?:![rsa])?\}|\*\*\*|[$#%{]\{|%\(|\\f[irbp]|\\[-&]"
+    rb"\A<|<[a-z_/][^<>]*>|\.\.\.|\{[a-z_]\w*(?:[.\[][^{}]*)?(?:![rsa])?\}|\*\*\*|[$#%{]\{|%\(|\\f[irbp]|\\[-&]"
 )
 _CALL_WORDS = re.compile(rb"getenv|function|\{\d{1,4},\d{0,4}\}|(?:\\x[0-9a-f]{2}[^\\]{0,4}){2}")
 RESOURCES = (b"arn:", b"urn:", b"data:")
-_CODE_HEADS = (
-    b"qr/",
-    b"m/",
-    b"/^",
-    b"/(?",
-    b"r'",
-    b"[",
-    b"self.",
-    b"os.",
-    b"process.",
-    b"this.",
-    b"//",
-    *RESOURCES,
-)
+_CODE_HEADS = (b"qr/", b"m/", b"/^", b"/(?", b"r'", b"[", b"self.", b"os.", b"process.", b"this.", b"//", *RESOURCES)
 _SUBSCRIPT = re.compile(rb"\A[A-Za-z_][\w.]*\[[\w.\[\]'\":+-]*")
-_CALL = re.compile(rb"\A[$@]?[A-Za-z_][\w.:>-]*[!?]?\((?:[\w.:$\[\]()'/*=-]*|.*\)[;,]?)")
+_CALL = re.compile(
+    rb"\A[$@]?[A-Za-z_][\w.:>-]*[!?]?\("
+    rb"(?:[\w.:$\[\]('/*=-]*(?:\)(?:[.:\[()'/*=-][\w.:$\[\]()'/*=-]*)?)?|.*\)[;,]?)"
+)
 _VARIABLE = re.compile(rb"\$(?:[A-Za-z_][\w.:>\[\](){}-]*|[({].*|\d?)")
 _MEMBER = re.compile(rb"\A[a-z]+\.[a-z][a-z.]*$")
 _IDENTIFIER = re.compile(rb"[A-Za-z]*+\d{0,4}+(?:[._/:-][A-Za-z]*+\d{0,4}+)*+")
@@ -293,7 +262,7 @@ _TOKEN_CHARS = re.compile(rb"[\w+/=~-]+")
 _DIGITS_SECRET_VALUES = re.compile(rb"\d+")
 _EXAMPLE_WORD = re.compile(rb"passw(?:or)?d|secret")
 _PUBLIC_HEADS = (b"MII", b"AAAA", b"iVBOR", b"R0lGO", b"UklGR", b"PHN2Z", b"d09GM")
-_MIN_CHARS = 4
+MIN_CHARS = 4
 """The shortest value that can be a secret: a PIN. Shorter values are flags and units."""
 _MIN_PAIRS_WITH_SIGNS = 4
 """As `alternates_kinds` wants 12 neighbours, where a value has signs of code, whose parts alone count."""
@@ -308,33 +277,6 @@ _LAST_SIGN = re.compile(rb"\A(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])(?=\D*\d)[^*?]*[*?]
 """A word with capitals, small letters and digits that ends in one sign: it belongs to the password (`Falcon48?`)."""
 
 
-def value_at(text: bytes, start: int, quote: bytes) -> bytes | None:
-    """The word or whole quotation at `start`; None when it is too short, or an unquoted plain word."""
-    match = (_QUOTATION[quote].match(text, start) if quote in _QUOTATION else None) or _WORD.match(text, start)
-    if match is None:
-        return None
-    value = match.group()
-    if len(value) < _MIN_CHARS or (not quote and (2 * value.count(b"\x02") >= len(value) or _is_plain_word(value))):
-        return None  # letters of other scripts are a sentence, which has no blanks in some
-    return value
-
-
-def _is_plain_word(letters: bytes) -> bool:
-    """Whether letters are a word or a name made of words, and not mixed at random."""
-    if not letters.isalpha():
-        return False
-    plain = letters.islower() or letters.isupper() or len(letters) < MIN_CERTAIN_CHARS
-    return plain or (is_identifier(letters) and not is_random(letters))
-
-
-def quote_before(text: bytes, end: int) -> bytes:
-    """The mark that opens a quotation at `end`, `&` for the entity `&quot;`; empty when there is none."""
-    mark = text[end - 1 : end]
-    if mark in _QUOTATION:
-        return mark
-    return b"&" if mark == b";" and text.endswith(b"&quot;", 0, end) else b""
-
-
 def judge_secret(value: bytes, after: bytes, naming: Naming) -> tuple[int, bool]:
     """(length of the secret at the start of `value`, whether it is certain); length 0 when there is none.
 
@@ -346,8 +288,11 @@ def judge_secret(value: bytes, after: bytes, naming: Naming) -> tuple[int, bool]
             # brackets and the like are part of passwords and of random values only: few keys have them, much code has
             short = _VALUE.match(value)
             value = short.group() if short else b""
-        value = _without_closing(value, naming)
+        value = value if naming.quote in _MARKS else _without_closing(value, naming)
         unescaped = _ESCAPE.sub(b"-", value) if _PERCENT in value else value
+        unescaped = _UNICODE.sub(_folded_escape, unescaped) if b"\\u" in value else unescaped
+        if naming.quote and 2 * unescaped.count(b"\x02") >= len(unescaped) - unescaped.count(b"\\"):
+            return 0, False
     next_char = word[len(value) : len(value) + 1] or after
     if not naming.quote and next_char in (b"(", b"[") and _CALLED.fullmatch(value):
         return 0, False  # a name of the program, a call, a subscript
@@ -357,32 +302,68 @@ def judge_secret(value: bytes, after: bytes, naming: Naming) -> tuple[int, bool]
     proves = naming.proves or (not naming.strong and _PRODUCT_KEY.fullmatch(unescaped) is not None)
     certain = proves and naming.owns and has_high_entropy(unescaped)
     certain = certain and not is_publishable(value)
+    if after in _MARKS and naming.quote == after:
+        value = word  # the quotation ends behind it
     return len(value), certain and _EXAMPLE_WORD.search(unescaped.lower()) is None
 
 
 def _without_closing(value: bytes, naming: Naming) -> bytes:
-    """The value without what ends it in a query or string and, if it is not quoted, without the marks of a sentence."""
-    if _PERCENT in value or _BACKSLASH in value or b"&lt;/" in value:
-        for mark in (b"%26", b"%22", b"\\u0026", b"\\u0022", b"&lt;/", b"\\u003c/", b"\\u003C/"):
-            value = value.partition(mark)[0]
-        value = value.rstrip(b"\\")
-    if not naming.quote:
-        value = value[:-1] if value.endswith((b"*.", b"?.", b"*:", b"?:")) else value
-        if not (naming.strong and value[-1:] in (b"*", b"?") and _LAST_SIGN.match(value)):
-            value = value.rstrip(_TRAILING)
-        if value.endswith(b"]") and _SQUARE not in value:
-            value = _LONG_STRING_END.sub(b"", value)
-        value = value[:-1] if value.endswith(b")") and _BRACKET not in value else value
-        value = value[:-1] if value.endswith(b"}") and b"{" not in value and naming.link == "assigned" else value
-    return value
+    """An unquoted value without what ends it in a query, an encoded string or a sentence."""
+    if _PERCENT in value or _BACKSLASH in value:
+        closing = _ENCODED_END.search(value)
+        value = (value[: closing.start()] if closing else value).rstrip(b"\\")
+    value = value[:-1] if value.endswith((b"*.", b"?.", b"*:", b"?:")) else value
+    if not (naming.strong and value[-1:] in (b"*", b"?") and _LAST_SIGN.match(value)):
+        value = value.rstrip(_TRAILING)
+    if value.endswith(b"]") and _SQUARE not in value:
+        value = _LONG_STRING_END.sub(b"", value)
+    value = value[:-1] if value.endswith(b")") and _BRACKET not in value else value
+    return value[:-1] if value.endswith(b"}") and b"{" not in value and naming.link == "assigned" else value
+
+
+_ENCODED_END = re.compile(rb"(?i:%22(?=%2c|%7d|%5d|[&;]|\Z)|%26(?=[a-z_][\w.%-]{0,40}%3d)|\\u0022)")
+"""A quotation mark, or what separates the fields of a query, where they are encoded."""
 
 
 def is_placeholder(lower: bytes) -> bool:
+    """Whether a value stands for another one: `null`, `your-key`, `<key>`, `${KEY}`."""
+    return _says_placeholder(lower) or _has_placeholder_signs(lower)
+
+
+def _says_placeholder(lower: bytes) -> bool:
+    return lower.rstrip(b"!?") in _PLACEHOLDER_WORDS or _PLACEHOLDER.search(lower) is not None
+
+
+def _has_placeholder_signs(lower: bytes) -> bool:
+    return not lower.isalnum() and _PLACEHOLDER_SIGNS.search(lower) is not None
+
+
+def is_drawn(value: bytes) -> bool:
+    """Whether the letters and digits of a value change as only those of a drawn one do, whatever signs are beside
+    them: `$Zk83hfQQ92ab`, `[Zk83 hfQQ 92ab]`; not `$dbPass2`, `/run/secrets/db1`."""
+    plain = value.translate(None, _NOT_ALNUM)
     return (
-        lower.rstrip(b"!?") in _PLACEHOLDER_WORDS
-        or _PLACEHOLDER.search(lower) is not None
-        or (not lower.isalnum() and _PLACEHOLDER_SIGNS.search(lower) is not None)
+        len(plain) <= 64
+        and len(plain.translate(None, _DIGITS)) <= len(plain) - 2
+        and alternates_kinds(plain, MIN_CERTAIN_CHARS - 1)
+        and has_high_entropy(plain)
+        and not is_identifier(plain)
+        and _SMALL_WORD.search(value) is None
+        and (value.count(b"/") < 2 or _PATH.fullmatch(value) is None)
     )
+
+
+def _is_drawn_around(value: bytes) -> bool:
+    """Whether capitals, small letters and digits stand around the templates of a value: `Wabe{u}9xQ`."""
+    rest = _BRACED.sub(b"", value)
+    has_letters = not rest.isupper() and not rest.islower()
+    return rest != value and len(rest) >= _MIN_AROUND_CHARS and has_letters and _DIGIT.search(rest) is not None
+
+
+_BRACED = re.compile(rb"(?<![$#%{])\{[A-Za-z_]\w{0,20}\}(?!\})")
+_MIN_AROUND_CHARS = 6
+_DIGIT = re.compile(rb"[0-9]")
+_NOT_ALNUM = bytes(code for code in range(256) if code not in _ALNUM)
 
 
 def _is_code(value: bytes) -> bool:
@@ -411,8 +392,12 @@ def _is_marked_code(value: bytes) -> bool:
 def _looks_secret(value: bytes, naming: Naming, closed: bool) -> bool:
     """Whether the value is a secret; `closed`: a whole quotation."""
     lower = value.lower()
-    if len(value) < _MIN_CHARS or is_placeholder(lower) or _is_code(value) or is_published_secret(value):
+    if len(value) < MIN_CHARS or _says_placeholder(lower) or is_published_secret(value):
         return False
+    if not value.isalnum() and naming.is_assigned and (naming.strong or naming.proves) and is_drawn(value):
+        return not is_public(value)
+    if _has_placeholder_signs(lower) or _is_code(value):
+        return naming.strong and naming.is_assigned and _is_drawn_around(value)
     if (not value.isalnum() or value.startswith(_PUBLIC_HEADS)) and is_public(value):
         return False
     digits = len(value) - len(value.translate(None, b"0123456789"))
@@ -451,6 +436,52 @@ def _looks_secret(value: bytes, naming: Naming, closed: bool) -> bool:
     return (mixed or len(value) >= 16) and (
         digits > 3 or len(value) >= 32 or len(_DIGITS_SECRET_VALUES.findall(value)) > 1
     )
+
+
+def is_passphrase(value: bytes) -> bool:
+    """Whether words with blanks between are a password by themselves, and no sentence about one."""
+    return _PHRASE.fullmatch(value) is not None and _PHRASE_NOT.search(value.lower()) is None
+
+
+def judge_whole(value: bytes, naming: Naming) -> tuple[bool, bool]:
+    """(whether all of a quoted value that its name owns is a secret, whether that is certain)."""
+    naming = naming._replace(link="assigned", quote=b'"')
+    value = _UNICODE.sub(_folded_escape, value) if b"\\u" in value else value
+    if 3 * value.count(b"\x02") >= len(value):
+        return False, False  # a sentence in another script, some of which have no blanks
+    if _BLANK.search(value) is not None:
+        is_certain = naming.proves and is_drawn(value)
+        return is_certain or (naming.strong and _is_phrase_with_digits(value)), is_certain
+    size, certain = judge_secret(value, b'"', naming)
+    if size or not naming.strong:
+        return size > 0, certain
+    return judge_secret(value, b'"', naming._replace(any_word=True))[0] > 0, False
+
+
+_UNICODE = re.compile(rb"(?<!\\)\\++u([0-9A-Fa-f]{4})")
+
+
+def _folded_escape(escape: re.Match[bytes]) -> bytes:
+    code = int(escape[1], 16)
+    return bytes([code]) if code < 0x80 else b"\x02"
+
+
+def _is_phrase_with_digits(value: bytes) -> bool:
+    if is_passphrase(value) or is_drawn(value):
+        return True
+    lower = value.lower()
+    is_mixed = _DIGIT.search(value) is not None and value[1:] != lower[1:] and value.count(b" ") < _MOST_BLANKS
+    return is_mixed and not _says_placeholder(lower) and _PHRASE_NOT.search(lower) is None
+
+
+_BLANK, _MOST_BLANKS = re.compile(rb"\s"), 6
+_PHRASE = re.compile(rb"[a-z0-9]{3,12}(?:[ -][a-z0-9]{3,12}){2,9}")
+_PHRASE_NOT = re.compile(
+    rb"\b(?:your|you|the|pass\w*|pwd|enter|please|must|least|characters?|user|name|with|for|and|this|that|not|has|have"
+    rb"|does|are|was|can|will|from|invalid|wrong|reset|change|forgot|login|file|when|which|should|min\w*|max\w*|chars?|digits?"
+    rb"|numbers?|letters?|upper\w*|lower\w*|special|symbols?|required|field|error|failed|to|of|be|is|or|if|in|on|at|by)\b"
+)
+"""Words of a sentence about a password, which a passphrase has not."""
 
 
 def _is_made_up(value: bytes, digits: int, is_owned: bool) -> bool:
@@ -502,7 +533,7 @@ def _looks_like_password(value: bytes, letters: int, digits: int, closed: bool) 
     special = len(value) > letters
     if mixed and not special and len(value) >= MIN_CERTAIN_CHARS and not is_identifier(value):
         return True  # letters alone, mixed as in no name
-    if is_joined_identifier(value):
+    if is_joined_identifier(value) or (special and is_code_reference(value)):
         return False
     return bool(special and mixed) or (closed and len(value) >= 8)
 

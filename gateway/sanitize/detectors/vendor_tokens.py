@@ -16,12 +16,7 @@ from typing import NamedTuple
 import re2
 
 from gateway.sanitize.detectors.harmless import harmless_words, is_published_secret
-from gateway.sanitize.detectors.value_forms import (
-    alternates_kinds,
-    has_high_entropy,
-    is_publishable,
-    is_random,
-)
+from gateway.sanitize.detectors.value_forms import alternates_kinds, has_high_entropy, is_publishable, is_random
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
 from gateway.sanitize.re2_search import Pattern, searcher
@@ -103,13 +98,21 @@ def find_secret_tokens(view: View, budget: WorkBudget) -> Iterator[Finding]:
 
 
 _TAILED = re2.compile(
-    rb"(?:^|[^A-Za-z0-9_./%+-])[A-Za-z][A-Za-z0-9]{1,11}(?:[_-][A-Za-z0-9]{2,8}){0,2}[_.-][A-Za-z0-9]{20}"
+    rb"(?:^|[^A-Za-z0-9_./%+-])[A-Za-z][A-Za-z0-9]{1,11}(?:[_-][A-Za-z0-9]{2,8}){0,2}[_.:-][A-Za-z0-9]{20}"
 )
 _FIND_TAILED = searcher(_TAILED)
 _TAILED_WORD = re.compile(
-    rb"([A-Za-z][A-Za-z0-9]{1,11}(?:[_-][A-Za-z0-9]{2,8}){0,2})([_.-])([A-Za-z0-9]{20,200})(?![A-Za-z0-9_-])"
+    rb"([A-Za-z][A-Za-z0-9]{1,11}(?:[_-][A-Za-z0-9]{2,8}){0,2})([_.:-])([A-Za-z0-9]{20,200})"
+    rb"((?:[_-][A-Za-z0-9_-]{1,200}|\.[A-Za-z0-9_-]{8,200}){0,3}+)"
 )
-_FILE_GOES_ON = re.compile(rb"[.@/\\][A-Za-z0-9]|\(")
+_FILE_GOES_ON = re.compile(rb"[.@/\\:][A-Za-z0-9]|\(")
+_NAMED_ID = re.compile(rb"(?:(?i:\bid|[_-]ids?)|[a-z](?:I[dD]s?))[\"'`]?\s{0,2}[:=]?\s{0,3}[\"'`]?\Z")
+_NAMED_DIGEST = re.compile(
+    rb"(?i:\b(?:sha-?[0-9]{1,3}|md5|blake[23][bs]?|digest|checksum|integrity|etag))[\"'`]?[:= _-]{1,2}[\"'`]?\Z"
+)
+_ID_REACH_CHARS = 24
+_ULID = re.compile(rb"0[0-9][0-9A-HJKMNP-TV-Z]{24}")
+"""An id that begins with its time, in the letters of Crockford's base32."""
 _KEY_WORDS = frozenset(
     b"sk ak ek rk pk key keys api apikey token tok secret pat access auth live prod test bearer pass pwd".split()
 )
@@ -128,26 +131,49 @@ def _find_tailed(view: View, budget: WorkBudget) -> Iterator[Finding]:
         word = _TAILED_WORD.match(text, start)
         if word is None or _FILE_GOES_ON.match(text, word.end()):
             continue
-        prefix, sign, tail = word.groups()
-        budget.spend(2 + len(tail) // 16)
+        prefix, sign, tail, more = word.groups()
+        budget.spend(4 + (len(tail) + len(more)) // 8)
         if _FILLER.search(word.group()) or not (prefix.islower() or prefix.isupper()):
             continue  # `Ri_Az…` is one random word
         words = set(re.split(rb"[_-]", prefix.lower()))
         is_key = not words.isdisjoint(_KEY_WORDS)
-        if (not is_key and not words.isdisjoint(_ID_WORDS)) or not _is_random_tail(tail, sign):
+        if _NAMED_DIGEST.search(text, max(0, start - _ID_REACH_CHARS), start):
+            continue
+        if (not is_key and _is_id(text, start, words, tail)) or not _is_random_tail(tail, sign, more):
             continue
         if not is_published_secret(word.group()):
-            yield Finding(*word.span(), "SECRET", is_key and not is_publishable(word.group()))
+            start = word.start(3) if sign == b":" else start  # a name or a user before it
+            yield Finding(start, word.end(), "SECRET", is_key and not is_publishable(word.group()))
 
 
-def _is_random_tail(tail: bytes, sign: bytes) -> bool:
-    """Whether letters and digits change as in a drawn key."""
+def _is_id(text: bytes, start: int, words: set[bytes], tail: bytes) -> bool:
+    """Whether a prefix, the name before it, or the form of the rest says that this names a thing."""
+    if not words.isdisjoint(_ID_WORDS) or _ULID.fullmatch(tail):
+        return True
+    return _NAMED_ID.search(text, max(0, start - _ID_REACH_CHARS), start) is not None
+
+
+def _is_random_tail(tail: bytes, sign: bytes, more: bytes) -> bool:
+    """Whether letters and digits change as in a drawn key. `more`: what follows behind a sign."""
     if not _is_drawn_at_random(tail):
         return False
     digits = len(tail) - len(tail.translate(None, b"0123456789"))
     if not tail.islower() and not tail.isupper():
-        return digits > 1 and alternates_kinds(tail, 16)
+        is_random_on = not more.startswith(b".") or alternates_kinds(more, 6)
+        return digits > 1 + (sign == b":") and alternates_kinds(tail, 16) and is_random_on
+    if more or sign not in b"_-":
+        return False
+    if tail.isupper():
+        return 4 <= digits <= len(tail) - 6 and _HEX_ONLY.fullmatch(tail) is None and 3 * _changes(tail) >= len(tail)
     return sign == b"_" and len(tail) >= 32 and 8 <= digits <= len(tail) - 8
+
+
+_HEX_ONLY = re.compile(rb"[0-9A-F]+")
+
+
+def _changes(tail: bytes) -> int:
+    """How often a digit follows a letter or a letter a digit."""
+    return sum(first.isdigit() != second.isdigit() for first, second in pairwise(tail.decode()))
 
 
 def _find_prefixed(view: View, budget: WorkBudget) -> Iterator[tuple[int, int]]:

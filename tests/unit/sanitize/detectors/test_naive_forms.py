@@ -30,7 +30,7 @@ def test_a_token_begins_with_a_prefix_of_its_form_and_is_found_as_by_searching_f
     assert token.startswith(form.begins) if form.begins else re.search(form.mark, token)
     text = f"it is {token} here"
     findings = find_secret_tokens(View(text), WorkBudget(len(text)))
-    if len(token) >= 16 and re.search("[0-9_]", token):
+    if len(token) >= 16 and re.search("[0-9_]", token) and not re.search("x{5}|X{5}", token):  # a filler
         assert any(start <= 6 < end for start, end, *_ in findings), token
 
 
@@ -59,7 +59,8 @@ def test_public_ipv4_addresses_are_those_of_the_standard_library() -> None:
         text = ".".join(str(source.choice((source.choice(edges), source.randrange(256)))) for _ in range(4))
         address = ipaddress.IPv4Address(text)
         is_found = bool([*find_ip_addresses(View(text), WorkBudget(0))])
-        is_numbering = max(map(int, text.split("."))) < 40  # sections and versions, without a word for addresses
+        # sections, versions and networks, without a word for addresses
+        is_numbering = max(map(int, text.split("."))) < 40 or text.endswith(".0")
         assert is_found == (address.is_global and not address.is_multicast and not is_numbering), text
 
 

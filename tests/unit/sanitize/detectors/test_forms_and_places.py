@@ -1,0 +1,79 @@
+"""Keys of unknown makers, addresses of four numbers and telephone numbers: by their form and where they stand."""
+
+import pytest
+
+from gateway.sanitize.scanner import Scanner
+
+SCANNER = Scanner()
+
+
+def found(text: str) -> list[str]:
+    return [text[each.start : each.end] for each in SCANNER.scan(text)]
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "qwx_7G5K2M9QXW4T8ZB3NVHD6JRP",
+        "QWX-7G5K2M9QXW4T8ZB3NVHD6JRP",
+        "qwx_Wq7xK2mZ9tRb4Lp8Yd3Nc-Vh6_Js1",
+        "qwx_Wq7xK2mZ9tRb4Lp8Yd3Nc.Vh6Js1Gf5Ka",
+        "qwx_9cf73fe7f5f927ffc106dfab5d075c40",
+    ],
+)
+def test_a_prefix_and_a_random_tail_are_a_key(key: str) -> None:
+    assert found(f"my key {key} is below") == [key]
+    assert found(f'{{"value": "{key}"}}') == [key]
+
+
+def test_a_key_behind_a_colon_is_found_without_the_name_before_it() -> None:
+    assert found("acme:Wq7xK2mZ9tRb4Lp8Yd3Nc5Vh") == ["Wq7xK2mZ9tRb4Lp8Yd3Nc5Vh"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'projectId: "prj_Wq7xK2mZ9tRb4Lp8Yd3Nc5Vh"',
+        '{"resource_id": "dt_2x9GhoK0TZRsohWzv1b9It8J1AB"}',
+        "evnt_01ARZ3NDEKTSV4RRFFQ69G5FAV",
+        "flask/app.py,sha256=gy_OJqE1YslJ2RIix0Eq3x0B8IPfoH-Gcc2sQMIO0Sw,666",
+        "integrity sha512-W7tbEK2xuUl0MSrwmZKZ5bB9ro3rvFk8Yc4iFVGnBVTGQpCLmzzu0Tz4a9zAsBJm7tUWjLFvH9hGdHaqUJ1oPg==",
+        "PASS: Ab12Cd34Ef56 of 3\nFAIL: Gh78Ij90Kl12\n",
+        "nginx@sha256:1ac1f1fd85e4ed37f0264911b1bea8ab72600dc02e405fc1324e6653c4512510",
+        "pod web-7d9f8b6c5d-x2k9q restarted",
+        "PASS: test_Ab12Cd34Ef56Gh78Ij90.py",
+        '<path d="m8-0.4,2.9-0.4,3.2 c-1.8,4.8-1.7,9.9,0.2 l-91.76.14.11"/>',
+    ],
+)
+def test_ids_digests_and_drawings_stay(text: str) -> None:
+    assert found(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "GET from {}:443", "ssh root@{}", "host: {}", "{} - - [21/Nov/2026]", "ping {}", '"ip": "{}"', "{}",
+    ],
+)  # fmt: skip
+def test_four_numbers_in_the_place_of_an_address_are_one(text: str) -> None:
+    assert found(text.format("91.198.174.192")) == ["91.198.174.192"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Moss.Core {} replaces 1.12.1.0", "moss=={}", "moss>={}", "moss ^{}", "## [{}] - 2026-09-02", "moss-{}.jar",
+        "| moss | {} | moss-{}.jar |", "upgraded to {}", '<Package Version="{}"/>',
+    ],
+)  # fmt: skip
+def test_four_numbers_in_the_place_of_a_version_are_none(text: str) -> None:
+    assert found(text.format("91.84.2.7", "91.84.2.7").replace("Core 91.84.2.7", "Core 91.84.2.0")) == []
+
+
+@pytest.mark.parametrize(
+    "number", ["030 / 90 18 20-5", "(030) / 901820", "0160/5550123", "030/ 901820", "030 / 901820"]
+)
+@pytest.mark.parametrize("word", ["Tel.: {}", "Telefon {}", "Ruf an: {}", "Durchwahl {}"])
+def test_a_telephone_number_with_a_slash_is_found_whole_behind_its_word(number: str, word: str) -> None:
+    assert found(word.format(number)) == [number]
+    assert found(f"sum {number} of all") == []

@@ -1,0 +1,139 @@
+"""A value that is named as a secret is masked up to where it really ends, whatever signs are in it."""
+
+import json
+
+import pytest
+
+from gateway.config.settings import Sanitize
+from gateway.sanitize.detectors.named_secrets import find_member
+from gateway.sanitize.policy import actions
+from gateway.sanitize.scanner import Scanner
+from gateway.sanitize.slot_mask import SlotMasker
+from gateway.texts import TextSlot
+
+SCANNER = Scanner()
+SIGNS = (
+    "{u}",
+    "()",
+    "(x)",
+    "<>",
+    "<b7>",
+    "?",
+    '"',
+    "'",
+    "`",
+    ",",
+    ";",
+    "|",
+    "[",
+    "}",
+    "\\",
+    "\t",
+    " ",
+    "&",
+    "&amp;",
+    "#",
+    "@",
+)
+
+
+def left(text: str, form: str = "text") -> str:
+    """What is left of a text."""
+    holder = {"content": text}
+    masker = SlotMasker(SCANNER, actions(Sanitize(), "requests"), lambda *_: None)
+    masker.clean(TextSlot(holder, "content", "content", form=form))  # type: ignore[arg-type]
+    return holder["content"]
+
+
+@pytest.mark.parametrize("name", ["password", "DB_PASSWORD", "clientSecret", "api_key"])
+@pytest.mark.parametrize("sign", SIGNS)
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_no_sign_in_a_member_of_a_document_ends_its_value(name: str, sign: str, form: str) -> None:
+    value = f"Wq7x{sign}K2mZ9tRb"
+    document = {"user": "anna", name: value, "port": 5432}
+    for text in (json.dumps(document), json.dumps({"body": json.dumps(document)})):
+        shown = left(text, form)
+        assert not any(part in shown for part in ("Wq7x", "K2mZ9tRb"))
+        assert "anna" in shown and "5432" in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (r'password = "Wq7x\"K2mZ9tRb"', r"Wq7x\"K2mZ9tRb"),
+        ("password = 'Wq7x''K2mZ9tRb' # here", "Wq7x''K2mZ9tRb"),
+        (r"PASSWORD='Wq7x'\''K2mZ9tRb' run", r"Wq7x'\''K2mZ9tRb"),
+        (r"{'password': 'Wq7x\'K2mZ9tRb', 'user': 'x'}", r"Wq7x\'K2mZ9tRb"),
+        ("<password>Wq7x&amp;K2mZ9tRb</password>", "Wq7x&amp;K2mZ9tRb"),
+        ("<password><![CDATA[Wq7x<K2m>Z9tRb]]></password>", "Wq7x<K2m>Z9tRb"),
+        ('<user name="x" password="Wq7x&quot;K2mZ9tRb"/>', "Wq7x&quot;K2mZ9tRb"),
+        ("GET /?password=Wq7x%26K2mZ9tRb&page=2", "Wq7x%26K2mZ9tRb"),
+        ("https://h.org/?password=Wq7xK2mZ9tRb&page=2", "Wq7xK2mZ9tRb"),
+        (r'{"url": "/?password=Wq7xK2mZ9tRb\u0026page=2"}', "Wq7xK2mZ9tRb"),
+        (r'{"password": "Wq7x\u0026K2mZ9tRb"}', r"Wq7x\u0026K2mZ9tRb"),
+        ("Server=h;Password=Wq7x,K2m;User Id=sa", "Wq7x,K2m"),
+        ("password: Wq7x{K2}mZ9", "Wq7x{K2}mZ9"),
+        ("password: Wq7x;K2'mZ9.", "Wq7x;K2'mZ9"),
+        (r"| password | Wq7x\|K2mZ9 |", r"Wq7x\|K2mZ9"),
+        ("Password: Wq7xK2mZ9<br>Port: 22", "Wq7xK2mZ9"),
+        ("postgres://app:Wq7x@K2@mZ9@db:5432/p", "Wq7x@K2@mZ9"),
+        ("postgresql://app:Wq7x#K2?mZ9@db:5432/p", "Wq7x#K2?mZ9"),
+        ("db.posthaus.org:5432:shop:anna:swordfish", "swordfish"),
+        ("- name: API_TOKEN\n  value: Wq7xK2mZ9tRb", "Wq7xK2mZ9tRb"),
+        ("password:\n\n    Wq7xK2mZ9tRb\n", "Wq7xK2mZ9tRb"),
+        ("password = os.environ.get('PW', 'Wq7xK2mZ9tRb')", "Wq7xK2mZ9tRb"),
+    ],
+)
+def test_a_value_ends_where_its_syntax_says(text: str, value: str) -> None:
+    assert [text[each.start : each.end] for each in SCANNER.scan(text)] == [value]
+
+
+@pytest.mark.parametrize("form", ["${}", "/{}", "[{}]", "<{}>", "{{{}}}", "%{}%", "#{}", "${{{}"])
+def test_random_characters_are_a_secret_behind_any_sign(form: str) -> None:
+    value = form.format("Wq7xK2mZ9tRb")
+    assert "Wq7x" not in left(json.dumps({"password": value}))
+    assert "Wq7x" not in left(json.dumps({"api_key": value}), "json")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "${DB_PASSWORD}", "$DB_PASS2", "<your-key>", "<PASSWORD>", "{{ .Values.x }}", "{{ vault_pw1 }}", "null",
+        "process.env.DB_PASS", "$(cat /run/secrets/db1)", "/run/secrets/db_password", "%(password)s", "{password}",
+        "your-api-key", "********", "...", "The password, at least 8 characters", "^7.0.3", "string",
+        "要素に0より大きい属性", "AWS::KMS::Key2", "os.environ['PW1']",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["password", "api_key"])
+def test_templates_references_and_words_stay(name: str, value: str) -> None:
+    for document in ({name: value}, {"body": json.dumps({name: value})}):
+        text = json.dumps(document, ensure_ascii=False)
+        assert left(text) == text
+        assert left(text, "json") == text
+
+
+def test_a_list_of_settings_names_its_values() -> None:
+    document = {"environment": [{"name": "DB_PASSWORD", "value": "hunter"}, {"name": "COLOR", "value": "hunter"}]}
+    shown = json.loads(left(json.dumps(document), "json"))["environment"]
+    assert [each["value"] for each in shown] == ["[REDACTED:SECRET]", "hunter"]
+
+
+def test_a_number_with_the_name_of_a_password_is_masked_in_a_document() -> None:
+    assert json.loads(left('{"password": 4711, "port": 5432}', "json")) == {
+        "password": "[REDACTED:SECRET]",
+        "port": 5432,
+    }
+
+
+@pytest.mark.parametrize("depth", range(7))
+def test_a_password_is_found_in_strings_of_documents_in_documents(depth: int) -> None:
+    text = json.dumps({"password": 'Wq7x"K2mZ9tRb'})
+    for _ in range(depth):
+        text = json.dumps({"text": text})
+    assert "K2mZ9" not in left(text)
+    assert "K2mZ9" not in left(text, "json")
+
+
+@pytest.mark.parametrize("name", ["token_type", "password_hint", "public_key", "passes", "max_tokens", "AWS::KMS::Key"])
+def test_a_name_of_something_about_a_secret_makes_none(name: str) -> None:
+    assert find_member(name, "Wq, 7x (K2)") is None
