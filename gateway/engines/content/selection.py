@@ -1,10 +1,10 @@
 """Decides which blocks of a page are its content, from the block model's probabilities and the page's type.
 
-Cells of a table and items of a list are kept or dropped together; a table of data below a kept sentence is kept; blocks
-at the same place of repeated boxes are judged alike; comments below a text are dropped, unless the page is a forum;
-documentation loses only what is marked as furniture or is very unlikely to be content; on other pages a second
-rendering of a text is dropped (`repeats`). A page with too few words for the model is read whole. Runs in the parsing
-processes.
+Cells of a table and items of a list are kept or dropped together; a table of data below a kept sentence is kept, and
+code beside a kept block; blocks at the same place of repeated boxes are judged alike; comments below a text are
+dropped, unless the page is a forum; documentation loses only what is marked as furniture or is very unlikely to be
+content; on other pages a second rendering of a text is dropped (`repeats`). A page with too few words for the model is
+read whole. Runs in the parsing processes.
 """
 
 import itertools
@@ -20,10 +20,10 @@ from gateway.engines.content.parts import FURNITURE_TAGS, furniture_of
 from gateway.engines.markdown.tables import is_data, rows_of
 from gateway.engines.words.text import unparted_words
 
-_HEADING_FLOOR = 0.1
+_NEAR_FLOOR = 0.1
 _STRUCTURE_FLOOR = 0.04
-"""Least probability of a block that its neighbourhood speaks for: a heading over content, a block inside
-documentation."""
+"""Least probability of a block that its neighbourhood speaks for: a heading over content or code beside it, in whose
+words there is little to tell them by; a block inside documentation."""
 _FIELD_FLOOR = 0.15  # the same for a field of a record that is kept
 _INSIDE_FLOOR, _BEFORE_FLOOR = 0.01, 0.1
 """The same for a block among the paragraphs of a text, and between the title and the text."""
@@ -196,9 +196,12 @@ def _likely_content(
     if page.types["documentation"] >= _LIKELY:
         _keep_structure(blocks, keep, probabilities, furniture)
     for at, block in enumerate(blocks):
-        tag = block.element.tag
-        if not keep[at] and _HEADING.match(tag):
-            keep[at] = probabilities[at] >= _HEADING_FLOOR and _leads_content(blocks, keep, at)
+        if keep[at] or probabilities[at] < _NEAR_FLOOR:
+            continue
+        if block.element.tag == "pre":
+            keep[at] = any(keep[max(0, at - 1) : at + 2])
+        elif _HEADING.match(block.element.tag):
+            keep[at] = _leads_content(blocks, keep, at)
     if page.types["documentation"] < _LIKELY and page.types["service"] < _LIKELY:
         repeats.drop_copies(blocks, keep)
     if page.types["listing"] + page.types["collection"] >= _LIKELY:

@@ -171,6 +171,13 @@ def test_a_table_among_the_paragraphs_of_a_text_stays(title: str, table: str, wr
     assert _SENTENCES[0] in text
 
 
+@pytest.mark.parametrize("body", ["{code}{text}", "{text}{code}"], ids=["before the text", "behind it"])
+def test_code_in_a_box_of_its_own_stays_with_the_text_beside_it(body: str) -> None:
+    code = "boats --lower main"
+    made = page(body.format(code=f"<div class='codeblock'><pre>{code}</pre></div>", text=paragraphs()))
+    assert f"```\n{code}\n```" in made["content"]
+
+
 def test_what_many_items_share_stays_with_each() -> None:
     items = "".join(f"<div><h3>House {at}</h3><div>{text}</div><p>Two bedrooms and one bath.</p></div>" for at, text in
                     enumerate(_SENTENCES))  # fmt: skip
