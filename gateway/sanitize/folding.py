@@ -164,20 +164,21 @@ _CONTINUED = ((b"\\\\n", b"   "),)
 
 
 _SIGN = re.compile(
-    rb"[%\\\x1b](?:(?<=\x1b)COLOUR|(?<=%)(?:1[bB]COLOUR|[0-7][0-9A-Fa-f])"
-    rb"|(?<=\\)(?:(?:u001[bB]|x1[bB]|033|e)COLOUR|x[0-7][0-9A-Fa-f]|[01][0-7]{2}"
+    rb"[%\\\x1b^](?:(?<=\x1b)(?:TERMINAL|\\)|(?<=\^)\[TERMINAL|(?<=%)(?:1[bB]TERMINAL|[0-7][0-9A-Fa-f])"
+    rb"|(?<=\\)(?:(?:u001[bB]|x1[bB]|033|[eE])TERMINAL|x[0-9A-Fa-f]{2}|[01][0-7]{2}"
     rb"|(?<!\\\\)\\*+u00[0-7][0-9A-Fa-f]|u(?:00[aA]0|20(?:0[0-9aA]|2[89fF]|5[fF])|3000)))".replace(
-        b"COLOUR", rb"\[[0-9;]{0,16}[A-Za-z]"
+        b"TERMINAL", rb"(?:\[[0-?]{0,24}[ -/]{0,2}[@-~]|[()*+][0-9A-Z]|\]8;[^;\s]{0,40};)"
     )
 )
-"""A sequence that colours a terminal's text; an ASCII character as JSON, programs and addresses spell it; a blank or
-line end beyond ASCII."""
+"""A sequence by which a terminal's text gets colours, letters or a link (ECMA-48, read 2026-11-29); a byte as JSON,
+programs and addresses spell it; a blank or line end beyond ASCII."""
 _SIGN_BEGINS = tuple(
     (sign, re.compile(begins))
     for sign, begins in (
         (b"%", rb"%[0-7]"),
-        (b"\\", rb"\\(?:u(?:00[0-7aA]|20|3000)|x[0-7]|[01][0-7]|e\[)"),
-        (b"\x1b", rb"\x1b\["),
+        (b"\\", rb"\\(?:u(?:00[0-7aA]|20|3000)|x[0-9A-Fa-f]|[01][0-7]|[eE][\[\]()*+])"),
+        (b"\x1b", rb"\x1b[\[\]()*+\\]"),
+        (b"^[[", rb"\^\[\["),
     )
 )
 """How these begin, by the first character: prose has hardly any of them."""
@@ -187,18 +188,19 @@ _DECODED = frozenset(b"@._- %=\"':/")
 
 def _show_sign(escape: re.Match[bytes]) -> bytes:
     """The sign that an escape stands for behind dropped bytes, so that what is beside it begins or ends there; blanks
-    for blanks and colours.
+    for blanks, bytes beyond ASCII and what a terminal does not show.
 
     b"\\u003c"  ->  b"\x01\x01\x01\x01\x01<";    b"\\x1b[31m"  ->  b"        "
     """
     raw = escape.group()
-    if b"[" in raw or (raw[1:2] == b"u" and raw[2:4] != b"00") or raw[2:5] in (b"00a", b"00A"):
+    is_terminal = not raw[1:].lstrip(b"\\").isalnum()
+    if is_terminal or (raw[1:2] == b"u" and raw[2:4] != b"00") or raw[2:5] in (b"00a", b"00A"):
         return b" " * len(raw)
     is_octal = raw[0] == _BACKSLASH and raw[1:2] in (b"0", b"1")
     code = int(raw[1:], 8) if is_octal else int(raw[-2:], 16)
-    if code in _DECODED or chr(code).isalnum() or code > _LAST_SIGN:
+    if code in _DECODED or bytes([code]).isalnum():
         return raw
-    if code > _SPACE:
+    if _SPACE < code <= _LAST_SIGN:
         return b"\x01" * (len(raw) - 1) + bytes([code])
     return b" " * (len(raw) - 1) + (bytes([code]) if code in b"\n\r\t" else b" ")
 
@@ -297,8 +299,8 @@ class View:
                 plain = _ESCAPED_QUOTE.sub(_drop, plain)
             if has_marks and (b"\\_" in plain or b"\\-" in plain):
                 plain = _ESCAPED_MARK.sub(_drop, plain)
-        if b"%" in plain or b"\\" in plain or b"\x1b" in plain:
-            plain = _with_signs(plain)
+        if b"%" in plain or b"\\" in plain or b"\x1b" in plain or b"^[[" in plain:
+            plain = _with_signs(plain.replace(b"\x07", b" ") if b"\x1b]" in plain else plain)
         if b"\x01" in plain:
             parts = plain.split(b"\x01")
             self._dropped = [*accumulate(map(len, parts[:-1]))]

@@ -39,6 +39,9 @@ def test_every_folded_byte_leads_back_to_the_character_it_came_from() -> None:
     [
         r"\u003c{}\u003e", r"\x3c{}\x3e", "%3C{}%3E", r"\u0026{}", "%0A{}", r"\u00a0{}", r"\u2028{}", r"\u007c{}\u007c",
         "\x1b[31m{}\x1b[0m", r"\u001b[1;31m{}\u001b[0m", r"\033[1m{}\033[0m", r"\e[1m{}\e[0m",
+        "\x1b(B{}\x1b[m", "\x1b[38:5:196m{}\x1b[0m", "\x1b[?25l{}", r"\E[31m{}\E[0m", "^[[31m{}^[[0m", r"\033(B{}",
+        "\x1b]8;;http://x.example\x07{}\x1b]8;;\x07", "\x1b]8;;http://x.example\x1b\\{}\x1b]8;;\x1b\\",
+        r"\xe2\x80\x9c{}\xe2\x80\x9d",
         "<!--{}-->", "—{}—", "**{}**",
     ],
 )  # fmt: skip
