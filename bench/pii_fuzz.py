@@ -14,8 +14,8 @@ from collections.abc import Callable
 
 from bench.pii_makers import DISGUISES, MAKERS
 from gateway.config.settings import Sanitize
+from gateway.sanitize.placeholders import Placeholders
 from gateway.sanitize.policy import actions
-from gateway.sanitize.restoring import Placeholders
 from gateway.sanitize.scanner import Scanner
 from gateway.sanitize.slot_mask import KnownValues, Masks, SlotMasker
 from gateway.texts import TextSlot

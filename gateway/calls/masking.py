@@ -15,8 +15,9 @@ from gateway.calls.answers import StreamedAnswer, WholeAnswer
 from gateway.domain import EventStream, Json, RequestStats
 from gateway.errors import ContentBlocked, GatewayError, SanitizerFailed, UpstreamRefused
 from gateway.sanitize.pipeline import BLOCK, RequestWork, Sanitizer, Verdict
+from gateway.sanitize.placeholders import Placeholders
 from gateway.sanitize.policy import Direction
-from gateway.sanitize.restoring import Placeholders, Restorer, addresses_of, asks_for_json
+from gateway.sanitize.restoring import Restorer, addresses_of, asks_for_json
 from gateway.sanitize.stream_mask import StreamMask
 from gateway.services.completion.turns import VALUES
 from gateway.texts import TextSlot, TextUnit

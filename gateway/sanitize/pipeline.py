@@ -23,8 +23,9 @@ from gateway.resilience.single_flight import in_thread
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.guardrail import Guardrail, GuardrailFailed
 from gateway.sanitize.known_clean import KnownClean
+from gateway.sanitize.placeholders import Placeholders
 from gateway.sanitize.policy import GUARDRAIL_ENTITIES, Action, ActionTable, Direction, actions
-from gateway.sanitize.restoring import Placeholders, Restorer
+from gateway.sanitize.restoring import Restorer
 from gateway.sanitize.scanner import Scanner
 from gateway.sanitize.slot_mask import IN_THREAD_CHARS, KnownValues, Masks, SlotMasker, weight_of
 from gateway.sanitize.sparing import Finder, SparingScanner

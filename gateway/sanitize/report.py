@@ -8,8 +8,8 @@ from dataclasses import replace
 from gateway.config.settings import Sanitize
 from gateway.domain import Json
 from gateway.sanitize.findings import Finding
+from gateway.sanitize.placeholders import Placeholders
 from gateway.sanitize.policy import ActionTable, actions
-from gateway.sanitize.restoring import Placeholders
 from gateway.sanitize.scanner import Scanner
 from gateway.sanitize.slot_mask import Masks
 

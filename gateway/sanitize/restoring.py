@@ -3,10 +3,7 @@
     caller   "write to jane@posthaus.org"   ->  model    "write to [EMAIL_1]"
     model    "I have told [EMAIL_1]."       ->  caller   "I have told jane@posthaus.org."
 
-A placeholder has the number of its value among those of its entity, in the order of the request, so a history that is
-sent again gets the same ones and a prompt cache holds. A name that the caller typed is never given out, and is left as
-it is in the answer. Models bend placeholders: `[email_1]`, `[ EMAIL 1 ]`, `` [`EMAIL_1`] ``, `\\[EMAIL\\_1\\]` are
-restored too, as long as the brackets stand; what was not restored is counted.
+What was not restored is counted; what the caller typed is left as it is in the answer.
 
 A placeholder inside an address that a browser resolves to another host stays (`destinations`), unless the caller had
 written that very address: a page that was injected could otherwise carry a value out by the address of a picture.
@@ -17,53 +14,41 @@ In JSON a value is escaped as often as documents are nested in strings, and plac
 """
 
 import re
-from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-import orjson
 import re2
 
 from gateway.domain import Json
-from gateway.errors import InvalidRequest
 from gateway.sanitize.destinations import REACH_CHARS, AddressReader, has_scheme, leads_elsewhere, spellings
 from gateway.sanitize.json_strings import JsonStrings
+from gateway.sanitize.placeholders import (
+    ESCAPED_CHARS,
+    MAX_PLACEHOLDER_CHARS,
+    PLACEHOLDER,
+    TYPED,
+    Placeholders,
+    kept_backslashes,
+    name_of,
+    opening_of,
+    same_index,
+    unescaped,
+)
 from gateway.sanitize.re2_search import searcher, spans
 from gateway.texts import GroupSlot, TextSlot
 
-TYPED = "TYPED"
-"""The entity of a placeholder that the caller typed, where a stored item has one of the same name."""
-MAX_PLACEHOLDER_CHARS = 72
-"""Longest bent form that is held back while it comes in pieces: an entity of 40 letters, a number and marks."""
-_MARKS = r"[ \t`*]{0,3}"
-_ENTITY = r"([A-Za-z][A-Za-z0-9]{0,39}(?:\\{0,4}[ _-][A-Za-z0-9]{1,38}){0,12})\\{0,4}[ _-]([0-9]{1,6})"
-"""A name that the configuration allows (`sanitize.patterns`), and a number; typed by the caller or bent by a model."""
-_PLACEHOLDER = re.compile(r"\\{0,2}\[" + _MARKS + _ENTITY + _MARKS + r"\\{0,2}\]")
-_UNFINISHED = re.compile(r"\\{0,2}(?:\[[ \t`*A-Za-z0-9_\\-]{0,70})?\Z")
-_TYPED = re.compile(_ENTITY + r"[ \t`*]{0,3}\\{0,4}\]\Z")
-_FIND_CLOSING = searcher(re2.compile(rb"[A-Za-z0-9\\][ _-][0-9]{1,6}[ \t`*\\]{0,7}\]"))
-"""What every placeholder ends with, found fast in a body of megabytes."""
-_MAX_TYPED = 2_000
-"""Different endings that are looked at in one body (50 ms)."""
-_FAR = 500_000
-"""Where numbers begin in a body with more of them than are looked at."""
 _MAX_ADDED = 8 << 20
 """Characters that values may add to one answer: a long one may stand in it thousands of times."""
-_SEPARATORS = re.compile(r"\\{0,4}[ _-]")
 _BARE = re.compile(r"(?<!\w)[A-Za-z][A-Za-z0-9_]{1,39}_[0-9]{1,6}(?!\w)")
 _FIND_ADDRESS = searcher(re2.compile(rb"(?i)(?:[a-z][a-z0-9+.-]*:[/\\]|(?:https?|wss?|ftp):|[/\\]{2})[^\s\"'<>`]*"))
 _MAX_ADDRESSES = 10_000
 """Addresses of one text that are looked at (8 ms): in those behind them placeholders stay."""
 _TRAILING = ".,;:!?)]}\\*"
-_ESCAPED = re.compile(r"(?<!\\)\\++u00([2-7][0-9A-Fa-f])")
-"""A character of ASCII in JSON, or in JSON within it."""
 _UNFINISHED_ESCAPE = re.compile(r"(?<!\\)\\++(?:u(?:0(?:0[2-7]?)?)?)?\Z")
-_ESCAPED_CHARS = 9
-"""One such character, spelt with three backslashes."""
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _WHOLE_ESCAPES = re.compile(r"(?:[^\\]++|\\(?:u[0-9a-fA-F]{4}|[^u]))*+")
 _IN_JSON = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
@@ -71,8 +56,6 @@ _JSON_BEGINS = re.compile(r"\s{0,64}+(?:```(?:json)?\s{0,64}+)?(?:\{|\[\s{0,64}+
 _MAY_BEGIN_JSON = frozenset("{[ \n`\t\r")
 _OWN_ROLES = frozenset(("user", "system", "developer"))
 _OWN_PARTS = frozenset(("text", "input_text"))
-_STATES = ("encrypted_content", "signature", "thought_signature")
-"""Members that hold a model's state in a form of its own."""
 _ITEM = re.compile(r"\b(output|data|content)\[(\d+)\]|\.item\b")
 """Where an item of an answer is in the path of a text, or in that of an event's."""
 _IN_CALL = re.compile(r"\.(?:input|actions?|operation)\b")
@@ -80,149 +63,6 @@ _CALL, _CALL_ID = "_call", "call_id"
 """End of the type of an item that calls a tool, and the member of one whose caller runs it."""
 _HOSTED_CALL = "server_tool_use"
 """A call of `/v1/messages` that the gateway or its upstream has run."""
-
-
-class Placeholders:
-    """The values of one request and the names that stand for them. `replaced`: how many values of each entity."""
-
-    def __init__(self) -> None:
-        self._names: dict[tuple[str, str], str] = {}
-        self._values: dict[str, str] = {}
-        self._typed: set[str] = set()
-        self._last: dict[str, int] = {}
-        self._first, self._far = "", 0
-        self.replaced: Counter[str] = Counter()
-
-    def __bool__(self) -> bool:
-        """Whether any name stands for a value."""
-        return bool(self._values)
-
-    def reserve_typed(self, body: Any) -> None:
-        """Keep the names that the caller typed anywhere in a body from being given out."""
-        typed = _typed_in(body)
-        if typed is None:
-            self._far = _FAR
-        else:
-            self._typed |= typed
-
-    def set_apart(self, body: Json, stored: Collection[int]) -> None:
-        """Give what the caller typed in a body another name, in place, where a stored item has that name: the typed
-        words come back as they are. `stored`: the identities of stored items that are in the body.
-
-            names {EMAIL_1: jane}, body "the words [EMAIL_1]"  ->  "the words [TYPED_1]", {TYPED_1: "[EMAIL_1]"}
-        """
-        if not self._values:
-            return
-        own = {
-            name: [each for each in value if id(each) not in stored] if isinstance(value, list) else value
-            for name, value in body.items()
-        }
-        typed = _typed_in(own) or set()
-        if not typed & self._values.keys():
-            return
-        self._typed |= typed - self._values.keys()
-
-        def apart(match: re.Match[str]) -> str:
-            words = match.group()
-            if _name_of(match) not in self._values:
-                return words
-            if (TYPED, words) not in self._names:
-                self._hold(self._next(TYPED, ()), words)
-            return f"[{self._names[TYPED, words]}]"
-
-        _respell(body, apart, stored)
-
-    def adopt(self, stored: Mapping[str, str]) -> None:
-        """Go on with the names of the turns before this one, `{EMAIL_1: value}`."""
-        for name, value in stored.items():
-            self._hold(name, value)
-            self._typed.discard(name)
-
-    def meet(self, items: list[Json], values: Mapping[str, str], where: str) -> None:
-        """Go on with the names in stored items. A name that stands for something else already is given up: these items
-        get another one, in place. A name without a value counts as typed.
-
-            names {EMAIL_1: jane}, values {EMAIL_1: bob}, items "write to [EMAIL_1]"  ->  "write to [EMAIL_2]"
-
-        Raises InvalidRequest where a state that only its model can read holds a name that must be given up. `where`:
-        the field that names the items.
-        """
-        renamed: dict[str, str] = {}
-        for name, value in values.items():
-            entity = name.rpartition("_")[0]
-            is_taken = self._values.get(name, value) != value or name in self._typed
-            if is_taken and self._names.get((entity, value)) != name:
-                renamed[name] = self._names.get((entity, value)) or self._next(entity, values)
-                self._hold(renamed[name], value)
-        if renamed and (holder := next(filter(_holds_state, items), None)) is not None:
-            others = " and ".join(dict.fromkeys(filter(None, (self._first, where))))
-            raise InvalidRequest(
-                f"{where}: the placeholder [{min(renamed)}] stands for different values in {others}, and the state of "
-                f"an item of type '{holder.get('type')}' cannot be changed; begin a new conversation",
-                param=where,
-                code="masked_values_clash",
-            )
-        for item in items if renamed else ():
-            _rename(item, renamed)
-        self._first = self._first or where
-        self.reserve_typed(items)
-        self.adopt({name: value for name, value in values.items() if name not in renamed})
-        self._typed -= set(renamed.values())
-
-    def _next(self, entity: str, taken: Collection[str]) -> str:
-        """A name that is neither given out, nor typed, nor among `taken`."""
-        number = max(self._last.get(entity, 0), self._far) + 1
-        while (name := f"{entity}_{number}") in self._typed or name in self._values or name in taken:
-            number += 1
-        return name
-
-    def _hold(self, name: str, value: str) -> None:
-        entity, _, number = name.rpartition("_")
-        self._values[name] = value
-        self._names.setdefault((entity, value), name)
-        self._last[entity] = max(self._last.get(entity, 0), int(number))
-
-    def mask(self, entity: str, value: str) -> str:
-        """The placeholder of a value: the same one whenever it is asked for. Placeholders in it stand for their
-        values, so that one which holds another comes back whole."""
-        value = self.filled(value) if "[" in value else value
-        name = self._names.get((entity, value))
-        if name is None:
-            name = self._next(entity, ())
-            self._hold(name, value)
-        self.replaced[entity] += 1
-        return f"[{name}]"
-
-    def values_in(self, value: Any) -> dict[str, str]:
-        """Of the names that were given out those that stand in a decoded value, `{EMAIL_1: value}`; all where it has
-        too many."""
-        typed = _typed_in(value)
-        return {name: held for name, held in sorted(self._values.items()) if typed is None or name in typed}
-
-    def value_of(self, name: str) -> str | None:
-        """What a name stands for; None for one that was not given out."""
-        return self._values.get(name)
-
-    def filled(self, text: str) -> str:
-        """A text with the values of its placeholders."""
-        return _PLACEHOLDER.sub(lambda each: self._values.get(_name_of(each)) or each.group(), text)
-
-    def spans(self, text: str) -> list[tuple[int, int]]:
-        """Where placeholders stand in a text that were given out."""
-        if "[" not in text and "\\u00" not in text:
-            return []
-        read, origin = _unescaped(text) if "\\u00" in text else (text, _same)
-        found = [each.span() for each in _PLACEHOLDER.finditer(read) if _name_of(each) in self._values]
-        return [(origin(start), origin(end)) for start, end in found]
-
-    def entities(self, text: str) -> Iterator[str]:
-        """Of each placeholder in a text that was given out."""
-        names = map(_name_of, _PLACEHOLDER.finditer(text) if "[" in text else ())
-        return (name.rpartition("_")[0] for name in names if name in self._values)
-
-    def as_map(self) -> dict[str, str]:
-        """`{EMAIL_1: value}`: what `adopt` takes."""
-        return dict(self._values)
 
 
 class Reading:
@@ -284,7 +124,7 @@ class Reading:
             return piece
         whole = _WHOLE_ESCAPES.match(piece)
         end = whole.end() if whole is not None else 0
-        end = len(piece) if len(piece) - end > _ESCAPED_CHARS else end  # no JSON
+        end = len(piece) if len(piece) - end > ESCAPED_CHARS else end  # no JSON
         self._incomplete = piece[end:]
         return _ESCAPE.sub(
             lambda each: chr(int(each[1], 16)) if each[1] else _IN_JSON.get(each[2], each[2]), piece[:end]
@@ -320,10 +160,10 @@ class Restorer:
         """
         if not self._may_have(text, start):
             return
-        read, origin = _unescaped(text) if "\\u00" in text else (text, _same)
-        for match in _PLACEHOLDER.finditer(read, max(0, start - 1) if origin is _same else 0):
+        read, origin = unescaped(text) if "\\u00" in text else (text, same_index)
+        for match in PLACEHOLDER.finditer(read, max(0, start - 1) if origin is same_index else 0):
             first, last = origin(match.start()), origin(match.end())
-            name = _name_of(match)
+            name = name_of(match)
             value = self.placeholders.value_of(name)
             if not start <= first < end or value is None:
                 continue
@@ -342,7 +182,7 @@ class Restorer:
                     continue
                 self.restored[entity] += 1
             self._added += len(value)
-            yield origin(match.start() + _kept_backslashes(match.group())), last, reading.written(value)
+            yield origin(match.start() + kept_backslashes(match.group())), last, reading.written(value)
             reading.replace(value, last)
 
     def holdback_start(self, text: str, start: int, cut: int) -> int:
@@ -350,17 +190,17 @@ class Restorer:
         or that ends behind `cut`."""
         low = max(start, len(text) - MAX_PLACEHOLDER_CHARS)
         if text.find("\\", low) >= 0:
-            low = max(start, len(text) - MAX_PLACEHOLDER_CHARS * _ESCAPED_CHARS)
+            low = max(start, len(text) - MAX_PLACEHOLDER_CHARS * ESCAPED_CHARS)
             unfinished = _UNFINISHED_ESCAPE.search(text, low)
             end = unfinished.start() if unfinished else len(text)
-            read, origin = _unescaped(text[low:end])
-            opening = low + origin(_opening(read)) if _opening(read) >= 0 else end
+            read, origin = unescaped(text[low:end])
+            opening = low + origin(opening_of(read)) if opening_of(read) >= 0 else end
             return min(cut, opening)
-        opening = _opening(text[low:])
+        opening = opening_of(text[low:])
         if opening >= 0:
             return min(cut, low + opening)
         opening = text.rfind("[", max(start, cut - MAX_PLACEHOLDER_CHARS), cut)
-        whole = _PLACEHOLDER.match(text, opening) if opening >= 0 else None
+        whole = PLACEHOLDER.match(text, opening) if opening >= 0 else None
         return opening if whole is not None and whole.end() > cut else cut
 
     def restore_all(self, slots: Iterable[TextSlot], data: Json | None = None) -> Iterator[bool]:
@@ -377,7 +217,7 @@ class Restorer:
             return False
         if slot.form not in ("text", "json", "url"):
             self.left.update(each for each in self.placeholders.entities(slot.text) if each != TYPED)
-            typed = _PLACEHOLDER.sub(self._typed_again, slot.text)
+            typed = PLACEHOLDER.sub(self._typed_again, slot.text)
             if is_changed := typed != slot.text:
                 slot.text = typed
             return is_changed
@@ -393,7 +233,7 @@ class Restorer:
 
     def _typed_again(self, match: re.Match[str]) -> str:
         """What the caller typed, and what was given another name for that: no secret, and no address is led by it."""
-        name = _name_of(match)
+        name = name_of(match)
         return (self.placeholders.value_of(name) if name.startswith(TYPED) else None) or match.group()
 
     def restore_again(self, slots: Iterable[TextSlot], data: Json | None, *, counts: bool) -> bool:
@@ -410,7 +250,7 @@ class Restorer:
         """Count names of ours that lost their brackets as not restored."""
         if "_" not in text:
             return
-        for match in _BARE.finditer(_PLACEHOLDER.sub(" ", text)):
+        for match in _BARE.finditer(PLACEHOLDER.sub(" ", text)):
             name = match.group().upper()
             if self.placeholders.value_of(name) is not None:
                 self.left[name.rpartition("_")[0]] += 1
@@ -551,108 +391,3 @@ def _named(item: Json) -> str:
 def _is_own_call(item: Json) -> bool:
     """Whether the caller runs what an item calls, also of kinds that are not known here."""
     return str(item.get("type")).endswith(_CALL) and bool(item.get(_CALL_ID))
-
-
-def _name_of(match: re.Match[str]) -> str:
-    """The name in a placeholder, as it was given out: `EMAIL_1` of `[ email 1 ]`."""
-    return f"{_SEPARATORS.sub('_', match[1]).upper()}_{int(match[2])}"
-
-
-def _holds_state(item: Json) -> bool:
-    """Whether an item holds what only its model can read, and what is therefore never rewritten."""
-    waiting: list[Any] = [item]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, dict):
-            if any(isinstance(value.get(name), str) and value[name] for name in _STATES):
-                return True
-            waiting.extend(value.values())
-        elif isinstance(value, list):
-            waiting.extend(value)
-    return False
-
-
-def _typed_in(value: Any) -> set[str] | None:
-    """The names in all placeholders of a decoded value, by their endings; None where these are too many."""
-    try:
-        raw = orjson.dumps(value, default=str)
-    except TypeError:  # a lone surrogate
-        raw = repr(value).encode("utf-8", "replace")
-    found = set()
-    seen = set[bytes]()
-    for _, end in spans(_FIND_CLOSING, raw):
-        opening = raw.rfind(b"[", max(0, end - MAX_PLACEHOLDER_CHARS), end)
-        ending = raw[max(opening, end - MAX_PLACEHOLDER_CHARS, 0) : end]
-        if ending in seen:
-            continue
-        if len(seen) == _MAX_TYPED:
-            return None
-        seen.add(ending)
-        typed = _TYPED.search(ending.decode("utf-8", "replace"))
-        if typed is not None:
-            found.add(_name_of(typed))
-    return found
-
-
-def _rename(holder: Any, renamed: Mapping[str, str]) -> None:
-    """Write other names into the placeholders of all strings of an item, a dict or list."""
-
-    def other(match: re.Match[str]) -> str:
-        name = renamed.get(_name_of(match))
-        return f"[{name}]" if name is not None else match.group()
-
-    _respell(holder, other)
-
-
-def _respell(holder: Any, respelt: Callable[[re.Match[str]], str], skipped: Collection[int] = ()) -> None:
-    """Write all placeholders in the strings and names of an item anew, but for what is `skipped`, by identity."""
-    if isinstance(holder, dict) and any("[" in name for name in holder):
-        members = {_PLACEHOLDER.sub(respelt, name): value for name, value in holder.items()}
-        holder.clear()
-        holder.update(members)
-    for key, value in list(holder.items() if isinstance(holder, dict) else enumerate(holder)):
-        if isinstance(value, str) and "[" in value:
-            holder[key] = _PLACEHOLDER.sub(respelt, value)
-        elif isinstance(value, dict | list) and id(value) not in skipped:
-            _respell(value, respelt, skipped)
-
-
-def _kept_backslashes(placeholder: str) -> int:
-    """Backslashes before the opening bracket that stay: all but as many as Markdown has put before the closing one.
-
-    "\\[EMAIL\\_1\\]"  ->  0;    "C:\\Users\\[EMAIL_1]"  ->  1
-    """
-    name = placeholder[:-1]
-    return max(0, placeholder.index("[") - (len(name) - len(name.rstrip("\\"))))
-
-
-def _opening(text: str) -> int:
-    """Where a placeholder begins that is not complete at a text's end; -1 for nowhere."""
-    opening = text.rfind("[", -MAX_PLACEHOLDER_CHARS)
-    if opening < 0:
-        return len(text) - 1 if text.endswith("\\") else -1
-    while opening > 0 and text[opening - 1] == "\\":
-        opening -= 1
-    return opening if _UNFINISHED.match(text, opening) else -1
-
-
-def _same(index: int) -> int:
-    return index
-
-
-def _unescaped(text: str) -> tuple[str, Callable[[int], int]]:
-    """A text with the characters that `\\u` spells, and where its characters come from.
-
-    "so \\u005bEMAIL_1]"  ->  "so [EMAIL_1]", 4 -> 9
-    """
-    parts, places, at, size = list[str](), [(0, 0)], 0, 0
-    for match in _ESCAPED.finditer(text):
-        parts += (text[at : match.start()], chr(int(match[1], 16)))
-        size, at = size + match.start() - at + 1, match.end()
-        places.append((size, at))
-
-    def origin(index: int) -> int:
-        shown, real = places[bisect_right(places, (index, len(text))) - 1]
-        return real + index - shown
-
-    return "".join((*parts, text[at:])), origin

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from gateway.sanitize.findings import Finding
-from gateway.sanitize.restoring import Placeholders
+from gateway.sanitize.placeholders import Placeholders
 from gateway.sanitize.work_budget import SharedAllowance
 
 

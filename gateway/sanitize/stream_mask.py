@@ -47,9 +47,10 @@ from gateway.sanitize.channel import Channel, Piece, holdback_of
 from gateway.sanitize.findings import Finding, mask_of
 from gateway.sanitize.holdback import MAX_HOLDBACK_CHARS, REST_OF_KEY, REST_OF_VALUE, may_be_key
 from gateway.sanitize.pending_events import EventQueue, PendingEvent
+from gateway.sanitize.placeholders import Placeholders
 from gateway.sanitize.plain_words import plain_text_cut
 from gateway.sanitize.policy import Action, ActionTable
-from gateway.sanitize.restoring import Placeholders, Restorer
+from gateway.sanitize.restoring import Restorer
 from gateway.sanitize.scanner import Scanner
 from gateway.sanitize.slot_mask import IN_THREAD_CHARS, SlotMasker, weight_of
 from gateway.sanitize.sparing import SparingScanner

@@ -24,7 +24,7 @@ LEVELS = [
     },
     {
         "ports", "schemas", "wire", "engines.words", "engines.fetch", "ocr",
-        "sanitize.chunks", "sanitize.spellings", "sanitize.detectors", "shared_state",
+        "sanitize.chunks", "sanitize.placeholders", "sanitize.spellings", "sanitize.detectors", "shared_state",
     },
     {
         "config", "wire.chat", "services.websearch", "engines.html",

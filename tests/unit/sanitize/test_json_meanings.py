@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from gateway.config.settings import Sanitize
 from gateway.sanitize.json_strings import JsonStrings
+from gateway.sanitize.placeholders import Placeholders
 from gateway.sanitize.policy import actions
-from gateway.sanitize.restoring import Placeholders, Restorer
+from gateway.sanitize.restoring import Restorer
 from gateway.sanitize.scanner import Scanner
 from gateway.sanitize.slot_mask import Masks, SlotMasker
 from gateway.texts import TextSlot

@@ -11,8 +11,9 @@ import pytest
 
 from gateway.config.settings import Sanitize
 from gateway.domain import Event, Json
+from gateway.sanitize.placeholders import Placeholders
 from gateway.sanitize.policy import ActionTable, actions
-from gateway.sanitize.restoring import Placeholders, Restorer, addresses_of, asks_for_json
+from gateway.sanitize.restoring import Restorer, addresses_of, asks_for_json
 from gateway.sanitize.scanner import Scanner
 from gateway.sanitize.stream_mask import StreamMask
 from gateway.texts import TextSlot
