@@ -160,7 +160,8 @@ def shared_parts(config: Config, resources: AsyncExitStack) -> SharedParts:
 
 
 def _sealer(config: Config, redis: RedisConnection | None, problems: list[str]) -> Sealer:
-    """Raises as `make_sealer`; what is wrong with the file stands in `problems` until it is mended."""
+    """The sealer. While its key file cannot be used, `problems` holds the reason, which readyz shows. Raises as
+    `make_sealer`."""
     seal = config.access.seal
     problems.clear()
     try:

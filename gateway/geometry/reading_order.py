@@ -308,8 +308,10 @@ def _groups(rects: Sequence[Rect], members: list[int], depth: int) -> list[list[
 
 
 def _heads_below(rects: Sequence[Rect], columns: list[list[int]], *, is_alone: bool) -> list[int]:
-    """The heading below two columns that stands in one of them: a last line that is below the other column and set
-    apart from its own. It is over a line that crosses both, or alone and much wider than the lines of its column."""
+    """The index of a heading below two columns that was sorted into one of them; empty for none.
+
+    It is the last line of its column, lies below the other column, and has a gap above it. With `is_alone`, no line
+    that crosses both columns follows it; then it must also be much wider than its column's other lines."""
     if len(columns) < 2:
         return []
     for column, other in (columns, columns[::-1]):

@@ -94,10 +94,10 @@ class Exchange(aiohttp.ClientRequest):
             self.headers = self.headers.copy()
 
     def update_body_from_data(self, body: object, _stacklevel: int = 0) -> None:
-        """`send` writes it."""
+        """Does nothing: `send` writes the body."""
 
     def update_transfer_encoding(self) -> None:
-        """The length is told."""
+        """Does nothing: the request has a Content-Length."""
 
     @property
     def request_info(self) -> aiohttp.RequestInfo:

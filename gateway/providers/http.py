@@ -85,7 +85,7 @@ class Answer:
 
     @property
     def content_type(self) -> str:
-        """Of the body, `application/octet-stream` where none is told."""
+        """The media type of the body; `application/octet-stream` where the answer has no Content-Type."""
         return self._response.content_type
 
     async def read(self, max_bytes: int = MAX_ANSWER_BYTES) -> bytes:

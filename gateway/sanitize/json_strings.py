@@ -2,7 +2,7 @@
 
 {"to": "         ->  in a string of the document
 {"body": "{\"to\": \"   ->  in a string of a document that is a string itself
-Log in with {"to": "  ->  in a string of a document that stands in words
+Log in with {"to": "  ->  in a string of a document with words around it
 """
 
 import re
@@ -37,7 +37,7 @@ class JsonStrings:
         self.depth, self.in_string = 0 if in_words else 1, False
         self._backslashes = ""  # those at the end, which belong to what follows
         self._head: str | None = None  # what was read of a string that may hold a document
-        self._begun, self._open = 0, 0  # depth of the document that stands in words, and its open brackets
+        self._begun, self._open = 0, 0  # of a document among words: its depth, and its open brackets
 
     def read(self, piece: str) -> None:
         """Go on with the text's next piece."""

@@ -78,7 +78,7 @@ class Masks:
                 self._look_for(value, Finding(0, len(value), entity, certain=True))
 
     def over(self, finding: Finding, value: str, action: Action, spelt: str = "") -> str:
-        """The mask over a value. `spelt`: as it stands in the text, where that has escapes."""
+        """The mask that replaces a value. `spelt`: the same value with the escapes that the text has, if any."""
         for each in (value, spelt):
             if not each.startswith("["):
                 self._look_for(each, finding)

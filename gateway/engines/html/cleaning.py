@@ -123,7 +123,7 @@ def _show_lazy_pictures(body: Any) -> None:
 
 
 def _show_stand_ins(body: Any) -> None:
-    """Makes text of what stands in for an object, a drawing by scripts, and the parts of a picture that lead on."""
+    """Turns fallback content of `object` and `canvas` into plain elements, and areas of image maps into links."""
     stand_ins = list(body.iter("object", "canvas"))
     _drop_notices(list(outermost(stand_ins)))
     for element in (*stand_ins, *list(body.iter("map"))):
