@@ -11,8 +11,11 @@ import orjson
 from gateway.sanitize.detectors.named_secrets import is_password_name
 from gateway.texts import GroupSlot, TextSlot
 
-_MIN_NUMBER = 100_000_000
-"""Integers of fewer than nine digits are not scanned: counts, years and times would cost a scan each."""
+_MIN_NUMBER, _MIN_PIN = 100_000_000, 1_000
+"""Integers of fewer than nine digits are not scanned: counts, years and times would cost a scan each. But for passwords
+by their name of four digits and more."""
+_MAX_PIN_NAMES = 1_000
+"""Different names of such numbers that are looked at in a document (20 ms); arrays of records repeat theirs."""
 _MAX_DEPTH = 100
 """Deeper documents are scanned as plain text."""
 _NAME_NAMES, _VALUE_NAMES = ("name", "key", "Name", "Key"), frozenset(("value", "Value"))
@@ -38,6 +41,7 @@ class JsonDocument:
         self.names: list[TextSlot] = []
         self._objects: list[tuple[dict[str, Any], list[str]]] = []
         self._numbers: list[tuple[Any, Any, list[str]]] = []
+        self._passwords: dict[str, bool] = {}
         self._read(self._root, "", where, 0)
 
     def _read(self, holder: Any, list_name: str, where: str, depth: int) -> None:
@@ -57,12 +61,20 @@ class JsonDocument:
                 name = next((holder[each] for each in _NAME_NAMES if type(holder.get(each)) is str), name)
             if kind is str:
                 self.values.append(TextSlot(holder, key, path, name=name))
-            elif kind is int and (abs(value) >= _MIN_NUMBER or is_password_name(name)):
+            elif kind is int and (abs(value) >= _MIN_NUMBER or (abs(value) >= _MIN_PIN and self._is_password(name))):
                 digits = [str(value)]
                 self._numbers.append((holder, key, digits))
                 self.values.append(TextSlot(digits, 0, path, name=name))
             elif kind is dict or kind is list:
                 self._read(value, name, path, depth + 1)
+
+    def _is_password(self, name: str) -> bool:
+        """Whether a number of this name is one, of the first _MAX_PIN_NAMES names of numbers."""
+        if name not in self._passwords:
+            if len(self._passwords) == _MAX_PIN_NAMES:
+                return False
+            self._passwords[name] = is_password_name(name)
+        return self._passwords[name]
 
     def groups(self) -> Iterator[TextSlot]:
         """The slots, the short ones in groups; names apart: among many values to be masked, all beside them is."""

@@ -31,7 +31,7 @@ BUDGETS = {
     "providers": 1895,
     "resilience": 433,
     "runtime": 1374,
-    "sanitize": 6317,
+    "sanitize": 6327,
     "schemas": 242,
     "services": 5548,
     "shared_state": 1286,

@@ -518,7 +518,7 @@ def naming_of(name: str) -> Naming | None:
 
 def is_password_name(name: str) -> bool:
     """Whether a member's name is that of a password: its value may be a number."""
-    naming = naming_of(name)
+    naming = naming_of(name) if len(name) <= _MAX_NAME_CHARS else None
     return naming is not None and naming.strong and naming.proves
 
 
