@@ -61,7 +61,7 @@ class SharedParts:
     def notes(self) -> list[str]:
         """What the operator must mend."""
         redis = [_AWAY] if self.redis is not None and not self.redis.is_up else []
-        return [*redis, *([self.file.problem] if self.file.problem else []), *self.seal_problems]
+        return [*redis, *self.file.notes(), *self.seal_problems]
 
     def key_registry(self) -> KeyRegistry:
         """Where keys are made and revoked: the file, or Redis."""

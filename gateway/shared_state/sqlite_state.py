@@ -137,6 +137,7 @@ class StateFile:
 
     def __init__(self, path: Path, wait_s: float = _WAIT_S) -> None:
         self._path = path
+        self._aside = path.with_name(f"{path.name}.damaged")
         self._wait_s = wait_s
         self._busy_since_s: float | None = None
         self._queue: queue.SimpleQueue[_Work | None] = queue.SimpleQueue()
@@ -146,6 +147,12 @@ class StateFile:
         self._is_full = False
         self.problem = ""
         self.failures = 0
+
+    def notes(self) -> list[str]:
+        """What the operator must mend: the last failure, and a damaged file until it is removed."""
+        lost = "the shared state file was damaged and begun anew; stored responses, conversations and usage were lost"
+        aside = [f"{lost}; look at {self._aside}, then remove it"] if self._aside.exists() else []
+        return [*([self.problem] if self.problem else []), *aside]
 
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """The result of `work`, called in the file's thread within a write transaction. Raises StateDown where the
@@ -263,12 +270,11 @@ class StateFile:
             except sqlite3.DatabaseError as error:
                 if not _is_damage(error):
                     raise
-            target = self._path.with_name(f"{self._path.name}.damaged")
             if self._path.exists():
-                self._path.replace(target)
+                self._path.replace(self._aside)
             for suffix in ("-wal", "-shm"):
                 self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
-        logs.event("state_file_damaged", level=logging.ERROR, moved_to=target.name)
+        logs.event("state_file_damaged", level=logging.ERROR, moved_to=self._aside.name)
 
 
 def _settle(future: "asyncio.Future[Any]", result: Any, failure: BaseException | None) -> None:

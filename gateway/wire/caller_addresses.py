@@ -3,7 +3,8 @@
 Upstreams fetch addresses in members of many names (`video_url`, Qwen's `image` and `video`, DashScope's
 `input_audio.data`, Ollama's `images`, OpenAI's `input_image_mask` and variables of prompts). So in a part that is no
 text, in a tool and in a variable no member is looked up by name: a string is an address if it begins like one and has
-no blank inside. Under a name that ends in `url` everything but a data URL is one.
+no blank inside. Under a name that ends in `url` everything but a data URL is one. A `network_policy` that opens hosts to
+a tool's container is refused with them (OpenAI API reference, containers, read 2026-11-29).
 """
 
 import re
@@ -49,6 +50,13 @@ def refuse_addresses(value: Any, where: str, skipped: Collection[str] = ()) -> N
         elif isinstance(each, dict):
             free = _WORDS if each is not value else {*_WORDS, *skipped}
             for name, inner in each.items():
+                if (
+                    name == "network_policy"
+                    and inner
+                    and not (isinstance(inner, dict) and inner.get("type") == "disabled")
+                ):
+                    text = f'{at}.{name}: only {{"type": "disabled"}} is allowed; nobody\'s code gets a network here'
+                    raise InvalidRequest(text, param=f"{at}.{name}")
                 names_url = name.endswith("_url") or (is_url and name == "url")
                 if name not in free and not (is_url and not names_url and isinstance(inner, str)):
                     waiting.append((inner, f"{at}.{name}", names_url))

@@ -138,7 +138,8 @@ class ResponseStore:
                 item = item or await self._entries.get_part(owner, item_id)
                 sealed = sealed or await self._entries.get_part(owner, item_id + _SEALED_PART)
         if item is None:
-            raise NotFound(f"item '{item_id[:_SHOWN_ID_CHARS]}' not found", code="item_not_found")
+            text = f"item '{item_id[:_SHOWN_ID_CHARS]}' is in no stored answer; send the item itself, with its content"
+            raise NotFound(text, code="item_not_found")
         return item, (sealed or b"").decode()
 
     async def _value(self, owner: str, response_id: str) -> tuple[int, bytes]:

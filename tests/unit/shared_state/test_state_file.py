@@ -52,7 +52,11 @@ async def test_a_damaged_file_is_set_aside_and_an_empty_one_takes_its_place(tmp_
     path.write_bytes(b"this is no database" * 1000)
     file = StateFile(path)
     assert (await SqliteCounters(file).reserve([amount(5)])).totals == (5,)
-    assert (tmp_path / "state.sqlite3.damaged").read_bytes().startswith(b"this is no")
+    aside = tmp_path / "state.sqlite3.damaged"
+    assert aside.read_bytes().startswith(b"this is no")
+    assert [str(aside) in note for note in file.notes()] == [True] and file.problem == ""
+    aside.unlink()
+    assert file.notes() == []
     await file.close()
 
 

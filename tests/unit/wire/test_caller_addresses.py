@@ -101,3 +101,16 @@ def test_words_schemas_and_sources_may_be_addresses() -> None:
     refuse_in_tools([{"type": "function", "function": {"name": "f", "parameters": {"$schema": X}}}, {"name": X}])
     refuse_in_tools([{"type": "web_search", "description": X}])
     refuse_hosts({"input": [{"role": "user", "content": X}], "prompt": {"id": "p", "variables": {"a": X}}}, [])
+
+
+def test_a_container_of_an_upstream_gets_no_network() -> None:
+    allowed = {"type": "allowlist", "allowed_domains": ["intern.example"]}
+    for tool in (
+        {"type": "code_interpreter", "container": {"type": "auto", "network_policy": allowed}},
+        {"type": "shell", "environment": {"type": "container_auto", "network_policy": "allowlist"}},
+    ):
+        with pytest.raises(InvalidRequest, match="network_policy: only"):
+            refuse_in_tools([tool])
+    refuse_in_tools(
+        [{"type": "code_interpreter", "container": {"type": "auto", "network_policy": {"type": "disabled"}}}]
+    )
