@@ -3,8 +3,8 @@
 Upstreams fetch addresses in members of many names (`video_url`, Qwen's `image` and `video`, DashScope's
 `input_audio.data`, Ollama's `images`, OpenAI's `input_image_mask` and variables of prompts). So in a part that is no
 text, in a tool and in a variable no member is looked up by name: a string is an address if it begins like one and has
-no blank inside. Under a name that ends in `url` everything but a data URL is one. A `network_policy` that opens hosts to
-a tool's container is refused with them (OpenAI API reference, containers, read 2026-11-29).
+no blank inside. Under a name that ends in `url` everything but a data URL is one. A `network_policy` that opens
+hosts to a tool's container is refused with them (OpenAI API reference, containers, read 2026-11-29).
 """
 
 import re
