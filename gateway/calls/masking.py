@@ -22,7 +22,7 @@ from gateway.sanitize.stream_mask import StreamMask
 from gateway.services.completion.turns import VALUES
 from gateway.texts import TextSlot, TextUnit
 from gateway.wire import sse
-from gateway.wire.dialect import Dialect
+from gateway.wire.dialect import Dialect, MessageUnits
 from gateway.wire.sanitizer_report import ending_of, merged_reports, report_of
 from gateway.wire.url_citations import KeptLinks, annotated
 
@@ -172,14 +172,12 @@ class Masking:
         sanitizer, dialect = self._sanitizer, self._dialect
         if not sanitizer.requests:
             return
-        units = list(_in_order(dialect.request_units(body), self._placeholders))
-        for start in range(0, len(units), BLOCK):
-            block = units[start : start + BLOCK]
-            digest = sanitizer.block_digest(block, "requests")
+        for messages, units in _blocks(dialect.request_units(body), self._placeholders):
+            digest = sanitizer.block_digest(messages, "requests")
             if digest is not None and sanitizer.knows_block(digest):
                 await self._work.pace()
                 continue
-            findings = [await self._clean_request_unit(body, unit) for unit in block]
+            findings = [await self._clean_request_unit(body, unit) for unit in units]
             if digest is not None and not any(findings):
                 sanitizer.learn_block(digest)
         if self._work.masks.found and dialect.is_one_question:
@@ -386,12 +384,14 @@ def _stream_report(mask: StreamMask, restorer: Restorer | None, verdicts: Sequen
     return report if any(report.values()) else {}
 
 
-def _in_order(units: Iterable[TextUnit], placeholders: Placeholders | None) -> Iterable[TextUnit]:
-    """The units of a request; where values get numbers, what stands before the messages (tools, a system prompt) comes
-    first, so that a history which grows keeps its numbers. The dialects give it last."""
-    if placeholders is None:
-        return units
-    return sorted(units, key=lambda unit: not (isinstance(unit.whole, dict) and "role" not in unit.whole))
+def _blocks(
+    units: Iterable[TextUnit], placeholders: Placeholders | None
+) -> Iterable[tuple[list[Json], Iterable[TextUnit]]]:
+    """The units of a request with the messages that they are made of. Where values get numbers, what a request has
+    beside its messages (tools, a system prompt) comes first, so that a history which grows keeps its numbers."""
+    if isinstance(units, MessageUnits):
+        return units.blocks(BLOCK, rest_first=placeholders is not None)
+    return [([], units)]
 
 
 def _merged(verdicts: Iterable[Verdict]) -> Json:

@@ -34,8 +34,7 @@ from gateway.sanitize.work_budget import SharedAllowance
 from gateway.texts import TextSlot, TextUnit
 
 BLOCK = 8
-"""Units of a conversation that are known together: a digest for each of two hundred messages takes as long as all else.
-"""
+"""Messages of a conversation that are known together: a digest for each of two hundred takes as long as all else."""
 _TURN_S = 0.004
 """Work after which other requests get a turn. With the text at hand, which is not interrupted, about 5 ms."""
 _STEP_UNITS = 3_000
@@ -196,20 +195,19 @@ class Sanitizer:
         except TypeError:
             return None
 
-    def block_digest(self, units: Sequence[TextUnit], direction: Direction) -> bytes | None:
-        """What BLOCK units that follow each other are known by when they come again together: those of a conversation
-        that grows do. None for fewer, and where each is to be looked at by itself."""
-        if len(units) < BLOCK or (self.guardrail is not None and self.guardrail.enabled):
+    def block_digest(self, messages: Sequence[Any], direction: Direction) -> bytes | None:
+        """What BLOCK messages that follow each other are known by when they come again together: those of a
+        conversation that grows do. None for fewer, and where each is to be looked at by itself."""
+        if len(messages) < BLOCK or (self.guardrail is not None and self.guardrail.enabled):
             return None
-        wholes = [unit.whole if (only := unit.only_slot) is None else _content_of(only) for unit in units]
-        return None if None in wholes else self._digest(wholes, direction)
+        return self._digest(messages, direction)
 
     def knows_block(self, digest: bytes) -> bool:
-        """Whether nothing was found in these units."""
+        """Whether nothing was found in these messages."""
         return self._clean_units.knows(digest)
 
     def learn_block(self, digest: bytes) -> None:
-        """Nothing was found in these units."""
+        """Nothing was found in these messages."""
         self._clean_units.learn(digest)
 
     async def _mask(self, masker: SlotMasker, unit: TextUnit, verdict: Verdict, work: RequestWork) -> None:
@@ -315,11 +313,6 @@ class Sanitizer:
                 masks = work.masks if verdict.direction == "requests" else Masks()
                 mask = masks.over(Finding(0, len(value), entity, certain=False), value, action)
                 slot.text = mask.join(pattern.split(slot.text))
-
-
-def _content_of(slot: TextSlot) -> str | None:
-    """The text of a message that has nothing else; None for other texts, whose form and name count too."""
-    return slot.text if slot.form == "text" and slot.key == "content" else None
 
 
 async def _has_cue(slots: Iterable[TextSlot], work: RequestWork) -> bool:

@@ -122,19 +122,46 @@ class OneQuestion:
         return [Event.from_data(self.error_body(error, None))]
 
 
-def message_units(body: Json, skip: frozenset[str]) -> Iterator[TextUnit]:
-    """One unit for each message of a checked request, `{messages: [{role, content, …}], …}`, and one for all else but
-    the members in `skip`."""
-    for index, message in enumerate(body["messages"]):
-        where = f"messages[{index}]"
-        if message.keys() == _PLAIN_MESSAGE and type(message["content"]) is str:  # what the walk finds in it
-            if message["content"]:
-                yield TextUnit([TextSlot(message, "content", f"{where}.content", name="content")])
-        else:
-            yield TextUnit(partial(request_steps, message, where), whole=message)
-    rest = {name: value for name, value in body.items() if name not in skip}
-    if rest:
-        yield TextUnit(lambda: request_steps(body, skip=skip), whole=rest)
+_ALL = 1 << 20
+"""More messages than a body may have."""
+
+
+class MessageUnits:
+    """The units of a conversation: one for each message, or item, of the list at `name` in a checked request, and one
+    for all else but the members in `skip`. They are made when they are asked for: most messages of a history are known
+    in blocks."""
+
+    def __init__(self, body: Json, name: str, skip: frozenset[str]) -> None:
+        self._body, self._name = body, name
+        self._skip = skip | {name} if isinstance(body.get(name), list) else skip
+
+    def __iter__(self) -> Iterator[TextUnit]:
+        return (unit for _, units in self.blocks(_ALL) for unit in units)
+
+    def blocks(self, size: int, *, rest_first: bool = False) -> Iterator[tuple[list[Json], Iterable[TextUnit]]]:
+        """The messages in blocks of `size`, the last may have fewer, with their units; and, with no messages, the unit
+        of all else, before or behind them."""
+        rest = [(list[Json](), self._rest())]
+        yield from rest if rest_first else ()
+        messages: list[Json] = self._body[self._name] if self._name in self._skip else []
+        for start in range(0, len(messages), size):
+            block = messages[start : start + size]
+            yield block, self._units(block, start)
+        yield from () if rest_first else rest
+
+    def _units(self, messages: list[Json], start: int) -> Iterator[TextUnit]:
+        for index, message in enumerate(messages, start):
+            where = f"{self._name}[{index}]"
+            if message.keys() == _PLAIN_MESSAGE and type(message["content"]) is str:  # what the walk finds in it
+                if message["content"]:
+                    yield TextUnit([TextSlot(message, "content", f"{where}.content", name="content")])
+            else:
+                yield TextUnit(partial(request_steps, message, where), whole=message)
+
+    def _rest(self) -> Iterator[TextUnit]:
+        rest = {name: value for name, value in self._body.items() if name not in self._skip}
+        if rest:
+            yield TextUnit(lambda: request_steps(self._body, skip=self._skip), whole=rest)
 
 
 def whole_unit(body: Json, skip: frozenset[str]) -> Iterator[TextUnit]:

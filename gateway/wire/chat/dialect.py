@@ -13,7 +13,7 @@ from gateway.errors import GatewayError
 from gateway.texts import Form, TextSlot, TextUnit
 from gateway.wire import sse
 from gateway.wire.chat.answer import new_id
-from gateway.wire.dialect import OneQuestion, message_units, withhold
+from gateway.wire.dialect import MessageUnits, OneQuestion, withhold
 from gateway.wire.field_rules import is_plain_word
 from gateway.wire.ocr import REPORT, UNCERTAIN
 from gateway.wire.text_walk import Root, answer_slots, answer_unit
@@ -43,7 +43,7 @@ class ChatDialect(OneQuestion):
 
     def request_units(self, body: Json) -> Iterable[TextUnit]:
         """One unit for each message, and one for all else. `body`: a checked request, `{messages: [{role, …}], …}`."""
-        return message_units(body, _OWN_IN_REQUESTS)
+        return MessageUnits(body, "messages", _OWN_IN_REQUESTS)
 
     def reply_units(self, data: Json) -> Iterator[TextUnit]:
         """One unit for each choice; the first has the strings outside the choices too. `data`: `{choices, …}`."""

@@ -9,7 +9,7 @@ from typing import Any
 from gateway.domain import Event, Json
 from gateway.errors import GatewayError
 from gateway.texts import TextSlot, TextUnit
-from gateway.wire.dialect import OneQuestion, message_units, withhold
+from gateway.wire.dialect import MessageUnits, OneQuestion, withhold
 from gateway.wire.messages.error import error_object
 from gateway.wire.messages.object import stop_fields
 from gateway.wire.text_walk import answer_slots, answer_steps
@@ -38,7 +38,7 @@ class MessagesDialect(OneQuestion):
 
     def request_units(self, body: Json) -> Iterable[TextUnit]:
         """One unit for each message, and one for all else. `body`: a checked request."""
-        return message_units(body, _OWN_IN_REQUESTS)
+        return MessageUnits(body, "messages", _OWN_IN_REQUESTS)
 
     def reply_units(self, data: Any) -> list[TextUnit]:
         """One unit: every string of a message, or of a count, which has none."""

@@ -12,7 +12,7 @@ from gateway.domain import Event, Json
 from gateway.errors import GatewayError
 from gateway.texts import Form, TextSlot, TextUnit
 from gateway.wire import sse
-from gateway.wire.dialect import OneQuestion, whole_unit, withhold
+from gateway.wire.dialect import MessageUnits, OneQuestion, withhold
 from gateway.wire.field_rules import is_made_id
 from gateway.wire.openai_error import responses_error_object
 from gateway.wire.responses import object as objects
@@ -34,7 +34,7 @@ _PLAIN_DELTA = frozenset(
 class ResponsesDialect(OneQuestion):
     """Implements `wire.dialect.Dialect`, which documents the methods; stateless.
 
-    A request is one unit, a response is one unit; the body is the unit's `owner`.
+    A unit is one item of a request, or all the rest of it; a response is one unit, whose `owner` is the body.
     """
 
     @property
@@ -43,8 +43,8 @@ class ResponsesDialect(OneQuestion):
         return "responses"
 
     def request_units(self, body: Any) -> Iterable[TextUnit]:
-        """One unit: every string of the request."""
-        return whole_unit(body, _OWN_IN_REQUESTS)
+        """One unit for each item, and one for all else. `body`: a checked request, `{input: words or [item], …}`."""
+        return MessageUnits(body, "input", _OWN_IN_REQUESTS)
 
     def reply_units(self, data: Any) -> list[TextUnit]:
         """One unit: every string of a response, `{instructions, output: [item], …}`, or of a page of items."""

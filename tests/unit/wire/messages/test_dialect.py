@@ -6,7 +6,7 @@ import pytest
 
 from gateway.domain import Json
 from gateway.errors import ContentBlocked, InvalidRequest, UpstreamRefused
-from gateway.wire.dialect import Dialect
+from gateway.wire.dialect import Dialect, MessageUnits
 from gateway.wire.embeddings import EmbeddingsDialect
 from gateway.wire.messages.dialect import MessagesDialect
 from gateway.wire.messages.error import error_object
@@ -80,10 +80,26 @@ def test_a_refused_stream_of_any_route_ends_with_the_error_of_its_api(dialect: D
     assert dialect.is_one_question
 
 
-def test_a_whole_request_of_the_other_routes_is_one_unit() -> None:
-    for dialect in (ResponsesDialect(), EmbeddingsDialect()):
-        [unit] = dialect.request_units({"model": "m", "user": "u", "input": ["a", "b"]})
-        assert set(texts(unit.slots)) == {"a", "b"}
+def test_each_item_of_responses_is_a_unit_and_inputs_to_embed_are_one() -> None:
+    [unit] = EmbeddingsDialect().request_units({"model": "m", "user": "u", "input": ["a", "b"]})
+    assert set(texts(unit.slots)) == {"a", "b"}
+    items = [{"role": "user", "content": "a"}, {"type": "function_call", "name": "f", "arguments": "{}"}]
+    body = {"model": "m", "instructions": "b", "input": items}
+    assert [texts(unit.slots) for unit in ResponsesDialect().request_units(body)] == [["a"], ["{}"], ["b"]]
+    assert [texts(unit.slots) for unit in ResponsesDialect().request_units({"input": "a"})] == [["a"]]
+
+
+def test_blocks_of_a_conversation_hold_its_messages_in_order_with_all_else_where_it_is_wanted() -> None:
+    body = {"system": "s", "messages": [{"role": "user", "content": str(number)} for number in range(5)]}
+    units = MessagesDialect().request_units(body)
+    assert isinstance(units, MessageUnits)
+
+    def told(*, rest_first: bool) -> list[tuple[int, list[str]]]:
+        found = units.blocks(2, rest_first=rest_first)
+        return [(len(messages), [text for unit in made for text in texts(unit.slots)]) for messages, made in found]
+
+    assert told(rest_first=False) == [(2, ["0", "1"]), (2, ["2", "3"]), (1, ["4"]), (0, ["s"])]
+    assert told(rest_first=True)[0] == (0, ["s"])
 
 
 def test_deferred_tools_are_offered_when_they_were_found_and_changes_come_in_order() -> None:
