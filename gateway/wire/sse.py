@@ -94,10 +94,17 @@ class Parser:
             chunk = b"".join([*self._rest, chunk])
             self._rest.clear()
             self._rest_bytes = 0
-        *blocks, rest = chunk.split(b"\n\n")
-        if rest:
-            self._keep(rest)
-        return [data for block in blocks if block and (data := self._data_of(block))]
+        end = chunk.rfind(b"\n\n")
+        if end < 0:
+            self._keep(chunk)
+            return []
+        self._keep(chunk[end + 2 :])
+        if chunk.startswith(b"data: ") and end <= self._max_event_bytes:  # events of one line, as in nearly all streams
+            found = chunk[6:end].split(b"\n\ndata: ")
+            if chunk.count(_LF, 0, end) == 2 * len(found) - 2 and all(found):
+                self._started = True
+                return found
+        return [data for block in chunk[:end].split(b"\n\n") if block and (data := self._data_of(block))]
 
     def close(self) -> list[bytes]:
         """The data of a last event that lacked its final blank line. Raises UpstreamError: it is too large."""

@@ -58,10 +58,11 @@ class RelayedSlot(TextSlot):
 
 
 class JoinedFrames(NamedTuple):
-    """The frames of several chunks in one piece, and the bytes of their texts in UTF-8."""
+    """The frames of so many chunks in one piece, and the bytes of their texts in UTF-8."""
 
     frames: bytes
     text_bytes: int
+    count: int
 
 
 class ChunkPattern(Generic[ChoiceT]):
@@ -110,31 +111,29 @@ class ChunkPattern(Generic[ChoiceT]):
             frames.append((self.our_before + text + self.our_after, decoded))
         return frames
 
-    def joined(self, batch: list[bytes]) -> JoinedFrames | None:
-        """The frames of chunks that differ from the learnt one in their texts alone, in one piece; None for others."""
-        whole = batch[0] if len(batch) == 1 else b"\n".join(batch)
-        if len(whole) > self.fixed_bytes and whole.startswith(self.before) and whole.endswith(self.after):
-            text = whole[self.text_from : self.text_to]
-            if len(batch) == 1 and _is_printable(text):
-                return JoinedFrames(b"%b%b%b" % (self.our_before, text, self.our_after), len(text))
-            texts = text.split(self.after + b"\n" + self.before)
-            if len(texts) == len(batch) and _is_printable(b" ".join(texts)):
-                between = self.our_after + self.our_before
-                frames = b"%b%b%b" % (self.our_before, between.join(texts), self.our_after)
-                return JoinedFrames(frames, sum(map(len, texts)))
-        found = self.frames(batch)  # a text has escapes, or is none
-        if len(found) < len(batch):
-            return None
-        return JoinedFrames(b"".join([frame for frame, _ in found]), sum(utf8_size(text) for _, text in found))
-
-    def run_length(self, batch: list[bytes], start: int) -> int:
-        """How many chunks from `start` on differ from the learnt one in their middle alone."""
-        before, after, count = self.before, self.after, 0
+    def joined(self, batch: list[bytes], start: int = 0) -> JoinedFrames | None:
+        """The frames of the chunks from `start` to the first that differs from the learnt one beyond its text, in one
+        piece; None where that is the first."""
+        before, after = self.before, self.after
+        if len(batch) == 1:  # as in most reads
+            text = batch[0][self.text_from : self.text_to]
+            if batch[0] == before + text + after and _is_printable(text):
+                return JoinedFrames(b"%b%b%b" % (self.our_before, text, self.our_after), len(text), 1)
+        texts: list[bytes] = []
         for data in batch[start:] if start else batch:
-            if not (data.startswith(before) and data.endswith(after) and len(data) <= MAX_RELAYED_BYTES):
+            if not (data.startswith(before) and data.endswith(after) and len(data) > self.fixed_bytes):
                 break
-            count += 1
-        return count
+            texts.append(data[self.text_from : self.text_to])
+        if texts and _is_printable(text := b" ".join(texts)):
+            between = self.our_after + self.our_before
+            frames = b"%b%b%b" % (self.our_before, between.join(texts), self.our_after)
+            return JoinedFrames(frames, len(text) - len(texts) + 1, len(texts))
+        found = self.frames(batch, start)  # a text has escapes, or is none
+        if not found:
+            return None
+        return JoinedFrames(
+            b"".join([each for each, _ in found]), sum(utf8_size(text) for _, text in found), len(found)
+        )
 
     def slot_of(self, event: Event) -> TextSlot:
         """The text of one of this pattern's events, to be read or replaced."""

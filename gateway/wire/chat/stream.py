@@ -162,7 +162,7 @@ class ChatStream:
         size, count = sum(map(len, batch)), len(batch)
         if count and self._characters + self._other_characters + size <= MAX_STREAM_CHARS:
             for pattern in self._patterns:
-                if (joined := pattern.joined(batch)) is not None:
+                if (joined := pattern.joined(batch)) is not None and joined.count == count:
                     self._relayed += count
                     self._characters += size - count * pattern.fixed_bytes
                     self.relayed_bytes += joined.text_bytes
@@ -200,12 +200,11 @@ class ChatStream:
         """A long run of such chunks as one event, where nobody looks at each."""
         if self.joins is None or self.finished or len(batch) - start < _LEAST_JOINED:
             return [], 0
-        count = pattern.run_length(batch, start)
-        joined = pattern.joined(batch[start : start + count]) if count >= _LEAST_JOINED else None
-        if joined is None:
+        joined = pattern.joined(batch, start)
+        if joined is None or joined.count < _LEAST_JOINED:
             return [], 0
-        self.joins.joined += count - 1
-        return [Event.from_bytes(joined.frames)], count
+        self.joins.joined += joined.count - 1
+        return [Event.from_bytes(joined.frames)], joined.count
 
     def _check_length(self) -> None:
         if self._characters + self._other_characters > MAX_STREAM_CHARS:
