@@ -41,8 +41,21 @@ class Continued:
     wants_compaction: bool = False
     lock: Lock | None = None
     param: str = "input"
-    added: list[Json] = field(default_factory=list)
-    kept: list[Json] = field(default_factory=list)
+    _sent: list[Json] = field(default_factory=list)
+    _added: list[Json] | None = None
+
+    @property
+    def added(self) -> list[Json]:
+        """The request's own items as they are stored."""
+        if self._added is None:
+            self._added = with_ids(self._sent)
+        return self._added
+
+    @property
+    def kept(self) -> list[Json]:
+        """All that is stored for the next turn."""
+        own = self.added
+        return [*Compactor.cut([*self.before, *own[: self.first]]), *own[self.first :]]
 
     async def release(self) -> None:
         """Let the conversation go."""
@@ -50,15 +63,10 @@ class Continued:
             await self.lock.release()
 
     def join(self) -> None:
-        """Set `added`, the request's items as they are stored, and `kept`, all that is stored for the next turn; and
-        take the items that are opened among the earlier ones from the body. Call it once the request is masked."""
-        sent: list[Json] = self.body["input"]
-        self.added = with_ids(sent)
-        if self.first:
-            self.kept = [*Compactor.cut([*self.before, *self.added[: self.first]]), *self.added[self.first :]]
-        else:
-            self.kept = [*Compactor.cut(self.before), *self.added]
-        self.body["input"] = sent[self.first :]
+        """Take the items that are opened among the earlier ones from the body. Call it once the request is masked:
+        `added` and `kept` are its items as they are then."""
+        self._sent = self.body["input"]
+        self.body["input"] = self._sent[self.first :]
 
     @property
     def everything(self) -> list[Json]:
@@ -130,6 +138,8 @@ class ResponseInput:
         sent: list[Json] = call.body["input"]
         owner = call.caller.identity
         at = max((place for place, item in enumerate(sent) if item.get("type") in ITEM_TYPES), default=-1) + 1
+        if not (at or before.items or referenced):
+            return Continued(call.body, [], [], [])
         opened = self._compactor.opened(before.items, owner, "previous_response_id", passes_foreign=passes_foreign)
         if at:
             opened = self._compactor.opened(sent[:at], owner, passes_foreign=passes_foreign, before=before.items)

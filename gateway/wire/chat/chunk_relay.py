@@ -62,7 +62,7 @@ class JoinedFrames(NamedTuple):
 
     frames: bytes
     text_bytes: int
-    count: int
+    chunks: int
 
 
 class ChunkPattern(Generic[ChoiceT]):

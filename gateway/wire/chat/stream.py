@@ -162,7 +162,7 @@ class ChatStream:
         size, count = sum(map(len, batch)), len(batch)
         if count and self._characters + self._other_characters + size <= MAX_STREAM_CHARS:
             for pattern in self._patterns:
-                if (joined := pattern.joined(batch)) is not None and joined.count == count:
+                if (joined := pattern.joined(batch)) is not None and joined.chunks == count:
                     self._relayed += count
                     self._characters += size - count * pattern.fixed_bytes
                     self.relayed_bytes += joined.text_bytes
@@ -201,10 +201,10 @@ class ChatStream:
         if self.joins is None or self.finished or len(batch) - start < _LEAST_JOINED:
             return [], 0
         joined = pattern.joined(batch, start)
-        if joined is None or joined.count < _LEAST_JOINED:
+        if joined is None or joined.chunks < _LEAST_JOINED:
             return [], 0
-        self.joins.joined += joined.count - 1
-        return [Event.from_bytes(joined.frames)], joined.count
+        self.joins.joined += joined.chunks - 1
+        return [Event.from_bytes(joined.frames)], joined.chunks
 
     def _check_length(self) -> None:
         if self._characters + self._other_characters > MAX_STREAM_CHARS:

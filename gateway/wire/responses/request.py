@@ -92,7 +92,7 @@ def to_chat(
     chat["messages"] = messages.finished()
     if (limit := body.get("max_output_tokens")) is not None:
         chat["max_tokens"] = limit
-    settings = {**body, **messages.settings}
+    settings = {**body, **messages.settings} if messages.settings else body
     if (form := _format(settings)) is not None:
         chat["response_format"] = form
     if effort := table_in(settings, "reasoning").get("effort"):
