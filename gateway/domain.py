@@ -165,8 +165,9 @@ class DirectSink(Protocol):
         ...
 
 
-class RelayMask(Protocol):
-    """What masks the texts of relayed events on their short way: `sanitize.stream_mask.StreamMask`."""
+class RelayStage(Protocol):
+    """Looks at the texts of relayed events on their short way: masks them (`sanitize.stream_mask.StreamMask`), or
+    writes them in the form of another interface (`wire.hosted_answer.RelayedTexts`)."""
 
     @property
     def is_open(self) -> bool:
@@ -193,19 +194,19 @@ class Relay:
     | `parse`   | the upstream's client           | the data of the events in some bytes                       |
     | `convert` | who normalises the stream       | our frames for a batch of data that all go on; else None   |
     | `events`  | the same                        | the same as events; none for any other batch               |
-    | `mask`    | who masks the stream            | frames and number of the events that are ready, in order   |
+    | `stage`   | who masks or translates it      | frames and number of the events that are ready, in order   |
     | `is_live` | `calls.delivery`, as `sink` is  | whether the caller's key is valid                          |
     | `sink`    | the door, once it has begun     | writes to the client                                       |
     """
 
-    __slots__ = ("convert", "events", "is_live", "is_over", "joined", "left", "mask", "parse", "sink", "source")
+    __slots__ = ("convert", "events", "is_live", "is_over", "joined", "left", "parse", "sink", "source", "stage")
 
     def __init__(self) -> None:
         self.source: EventStream | None = None
         self.parse: Callable[[bytes], list[bytes]] | None = None
         self.convert: Callable[[list[bytes]], bytes | None] | None = None
         self.events: Callable[[list[bytes]], EventBatch] | None = None
-        self.mask: RelayMask | None = None
+        self.stage: RelayStage | None = None
         self.is_live: Callable[[], bool] | None = None
         self.sink: DirectSink | None = None
         self.joined = 0
@@ -213,7 +214,7 @@ class Relay:
         self.left: list[bytes] = []
         """The last batch that `take` was given, where it cannot go on."""
         self.is_over = False
-        """The mask ends the stream: an empty batch tells its reader."""
+        """The stage ends the stream: an empty batch tells its reader."""
 
     @property
     def is_open(self) -> bool:
@@ -228,8 +229,8 @@ class Relay:
         batch = parse(data)
         if not batch:
             return True
-        if self.mask is not None:
-            return self._take_masked(batch)
+        if self.stage is not None:
+            return self._take_events(batch, self.stage)
         frames = convert(batch) if is_live() and sink.is_free() else None
         if frames is None:
             self.left = batch
@@ -237,17 +238,17 @@ class Relay:
         sink.write_now(frames, len(batch))
         return True
 
-    def _take_masked(self, batch: list[bytes]) -> bool:
-        mask, events_of, is_live, sink = self.mask, self.events, self.is_live, self.sink
-        assert mask is not None and events_of is not None and is_live is not None and sink is not None
-        events = events_of(batch) if mask.is_open and is_live() and sink.is_free() else []
+    def _take_events(self, batch: list[bytes], stage: RelayStage) -> bool:
+        events_of, is_live, sink = self.events, self.is_live, self.sink
+        assert events_of is not None and is_live is not None and sink is not None
+        events = events_of(batch) if stage.is_open and is_live() and sink.is_free() else []
         if not events:
             self.left = batch
             return False
-        frames, count = mask.pass_on(events)
+        frames, count = stage.pass_on(events)
         if count:
             sink.write_now(frames, count)
-        self.is_over = mask.has_failed
+        self.is_over = stage.has_failed
         return not self.is_over
 
 

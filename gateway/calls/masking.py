@@ -238,8 +238,8 @@ class Masking:
             masked = mask.run(reply.events, reply.refusal_events or dialect.refused_events, place, self._clean_error)
             source = reply.events
             reply.events = _reported(masked, mask, restorer, () if reply.was_masked else self._verdicts)
-            if reply.relay is not None and reply.relay.source is source:
-                reply.relay.source, reply.relay.mask = reply.events, mask
+            if reply.relay is not None and reply.relay.source is source and reply.relay.stage is None:
+                reply.relay.source, reply.relay.stage = reply.events, mask
 
     def _restorer(self) -> Restorer | None:
         """What restores the call's answer; None where nothing was replaced."""

@@ -275,7 +275,7 @@ class StreamMask:
 
     @property
     def is_open(self) -> bool:
-        """See domain.RelayMask: nothing waits for long, no long text is held, and nothing has failed."""
+        """See domain.RelayStage: nothing waits for long, no long text is held, and nothing has failed."""
         return (
             len(self._channels) == 1
             and len(self._queues) == 1
@@ -287,11 +287,11 @@ class StreamMask:
 
     @property
     def has_failed(self) -> bool:
-        """See domain.RelayMask."""
+        """See domain.RelayStage."""
         return self._broken is not None
 
     def pass_on(self, events: EventBatch) -> tuple[bytes, int]:
-        """See domain.RelayMask."""
+        """See domain.RelayStage."""
         template = events[0].relayed
         changed: dict[Channel, bool] = {}
         try:

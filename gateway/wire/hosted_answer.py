@@ -6,12 +6,12 @@ pieces and calls, one `AnswerEnd`. All phases of a call come together; text befo
 texts.
 """
 
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
-from gateway.domain import EventStream, Json
+from gateway.domain import EventBatch, EventStream, Json, Relay
 from gateway.wire import sse
 from gateway.wire.untrusted_json import tables_in
 from gateway.wire.url_citations import flat
@@ -136,6 +136,34 @@ def pieces_of(delta: Json) -> Iterator[HostedEvent]:
         yield TextPiece(refusal, is_refusal=True)
     for index, call in enumerate(delta.get("tool_calls") or ()):
         yield ClientCall({"index": index, **call})
+
+
+def pieces_of_relayed(events: EventBatch) -> list[HostedEvent]:
+    """Relayed chunks that came together, which hold text alone, as one piece."""
+    return [TextPiece("".join([each.text for each in events]))]
+
+
+class RelayedTexts:
+    """Writes relayed chunks in the form of another interface: a `domain.RelayStage`. `write` makes its events of some
+    pieces; `read` makes the pieces, and is set anew for each round of an answer with hosted tools."""
+
+    is_open, has_failed = True, False
+
+    def __init__(self, write: Callable[[list[HostedEvent]], EventBatch]) -> None:
+        self._write = write
+        self.read: Callable[[EventBatch], list[HostedEvent]] = pieces_of_relayed
+
+    def pass_on(self, events: EventBatch) -> tuple[bytes, int]:
+        """See domain.RelayStage."""
+        made = self._write(self.read(events))
+        return sse.encode_all(made), len(made)
+
+
+def translated(write: Callable[[list[HostedEvent]], EventBatch]) -> Relay:
+    """The short way of a stream whose events are made by `write`; see `RelayedTexts`."""
+    relay = Relay()
+    relay.stage = RelayedTexts(write)
+    return relay
 
 
 async def events_of(chunks: EventStream) -> HostedEvents:

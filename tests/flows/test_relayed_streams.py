@@ -49,16 +49,20 @@ def in_steps(pieces: list[bytes], last: bytes = b"0\r\n\r\n", stays_s: float = 0
     return script
 
 
-async def said(server: InProcessGateway, **fields: Any) -> list[str]:
-    """The data of the events of one answer."""
-    url = f"{server.url}/v1/chat/completions"
+async def told(server: InProcessGateway, path: str, body: dict[str, Any]) -> str:
+    """The words of one answer."""
     async with (
         aiohttp.ClientSession() as session,
         asyncio.timeout(20),
-        session.post(url, json={**BODY, **fields}, headers=server.headers) as answer,
+        session.post(f"{server.url}/v1/{path}", json=body, headers=server.headers) as answer,
     ):
         assert answer.status == 200
-        lines = (await answer.text()).split("\n\n")
+        return await answer.text()
+
+
+async def said(server: InProcessGateway, **fields: Any) -> list[str]:
+    """The data of the events of one answer."""
+    lines = (await told(server, "chat/completions", {**BODY, **fields})).split("\n\n")
     return [line.removeprefix("data: ") for line in lines if line.startswith("data: ")]
 
 
@@ -197,3 +201,57 @@ async def test_a_relayed_stream_ends_where_the_budget_of_its_key_ends(
         assert bool(at_once) is is_direct
         ends.append(text_of(events))
     assert ends[0] == ends[1] and 1_000 < len(ends[0]) < 5_000
+
+
+SEARCHES = {"tools": [{"type": "web_search"}]}
+TRANSLATED: dict[str, tuple[str, dict[str, Any]]] = {
+    "responses": ("responses", {"input": "hi"}),
+    "responses with web search": ("responses", {"input": "hi", **SEARCHES}),
+    "messages": ("messages", {"messages": BODY["messages"], "max_tokens": 900}),
+    "messages with web search": (
+        "messages",
+        {
+            "messages": BODY["messages"],
+            "max_tokens": 900,
+            "tools": [{"type": "web_search_20250305", "name": "web_search"}],
+        },
+    ),
+    "chat with web search": ("chat/completions", {"messages": BODY["messages"], "web_search_options": {}}),
+}
+
+
+def piece_of(event: Any) -> str:
+    """The text that an event of any interface adds."""
+    if event.get("type") in ("response.output_text.delta", "content_block_delta"):
+        return event["delta"] if isinstance(event["delta"], str) else event["delta"].get("text", "")
+    return "".join(choice["delta"].get("content") or "" for choice in event.get("choices", ()))
+
+
+@pytest.mark.parametrize("cut", ["events", "150 bytes"])
+@pytest.mark.parametrize("kind", TRANSLATED)
+async def test_a_translated_answer_goes_the_same_way(
+    start_gateway: StartGateway, upstream: Upstream, at_once: list[int], kind: str, cut: str
+) -> None:
+    server = await start_gateway(upstream_toml(upstream.url), scopes=["chat", "responses", "messages", "web-search"])
+    upstream.will(in_steps(CUTS[cut]))
+    path, body = TRANSLATED[kind]
+    asked = {"model": "SvcLLM", "stream": True, **body}
+    lines = [line for line in (await told(server, path, asked)).split("\n") if line.startswith("data: {")]
+    events = [json.loads(line.removeprefix("data: ")) for line in lines]
+    assert "".join(map(piece_of, events)) == "".join(TEXTS)
+    assert sum(at_once) > 20, "most of it went the short way"
+    if path == "responses":
+        assert [event["sequence_number"] for event in events] == list(range(len(events)))
+        [item] = events[-1]["response"]["output"]
+        assert item["content"][0]["text"] == "".join(TEXTS)
+
+
+async def test_a_masked_translation_goes_the_long_way(
+    start_gateway: StartGateway, upstream: Upstream, at_once: list[int]
+) -> None:
+    more = '[sanitize]\nroutes = ["responses"]\n[guardrail]\nenabled = "off"\n'
+    server = await start_gateway(upstream_toml(upstream.url) + more)
+    upstream.will(in_steps(up.text_stream(["the key is gh", TOKEN[2:20], TOKEN[20:] + " ", *TEXTS])))
+    asked = {"model": "SvcLLM", "stream": True, "input": "hi"}
+    words = await told(server, "responses", asked)
+    assert "[REDACTED:SECRET]" in words and TOKEN[8:30] not in words and not at_once

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Any, Literal, cast
 
-from gateway.domain import Event, EventBatch, Json, RequestStats
+from gateway.domain import Event, EventBatch, Json, Relay, RequestStats
 from gateway.errors import GatewayError
 from gateway.services.completion.service import CompletionService
 from gateway.services.hosted_tools.loop import HostedLoop, HostedTool, LoopLimits, LoopRequest
@@ -64,7 +64,9 @@ class ScriptedModel:
         choice = {"index": 0, "message": message, "finish_reason": finish, "provider_specific_fields": {"attempts": 1}}
         return {"id": "c", "created": 1, "model": "SvcLLM", "choices": [choice], "usage": self._usage}
 
-    async def stream(self, body: Json, stats: RequestStats) -> AsyncGenerator[EventBatch, None]:
+    async def stream(
+        self, body: Json, stats: RequestStats, *, relay: Relay | None = None
+    ) -> AsyncGenerator[EventBatch, None]:
         text, calls, finish = self._next(body)
         deltas: list[Json] = [{"content": letter} for letter in text]
         for index, each in enumerate(calls):

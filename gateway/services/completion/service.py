@@ -112,7 +112,7 @@ class CompletionService:
                 async with call.plan.attempt(stats) as attempt:
                     context = _context(call, attempt, stats)
                     stats.made = context.state_of(0)
-                    joins = relay if relay is not None and relay.mask is None and held is None else None
+                    joins = relay if relay is not None and relay.stage is None and held is None else None
                     checks, said = needs_json_check(body, attempt.target.options), SaidBytes()
                     state = ChatStream(context, keep_text=checks, joins=joins)
                     if relay is not None:

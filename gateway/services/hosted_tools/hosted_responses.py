@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 
 from gateway.calls.call import Call
-from gateway.domain import Json
+from gateway.domain import Json, Relay
 from gateway.errors import InvalidRequest
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.hosted_tools.hosted_search import HostedRequest, HostedSearch
@@ -72,10 +72,10 @@ class HostedResponses:
         carrier: Carrier = NO_CARRIER,
         *,
         first: int = 0,
+        relay: Relay | None = None,
     ) -> HostedAnswer:
         """The answer to a request whose history is `earlier`; fills in the defaults of its search tool. `first`: as in
-        `to_chat`.
-        Raises InvalidRequest; its events raise GatewayError."""
+        `to_chat`; `relay`: as in LoopRequest. Raises InvalidRequest; its events raise GatewayError."""
         body, sources, search = call.body, Sources(), wishes.search
         everything = [*earlier, *body["input"]]
         approved_calls(everything)  # an approval of nothing is refused before the items are translated
@@ -100,7 +100,7 @@ class HostedResponses:
         if wishes.finds_tools:
             others.append(ToolSearch(chat.deferred, servers))
         asked = HostedRequest(
-            LoopRequest(_loop_body(chat.body, body, wishes), _forced(wishes), body.get("max_tool_calls")),
+            LoopRequest(_loop_body(chat.body, body, wishes), _forced(wishes), body.get("max_tool_calls"), relay),
             wishes.options if search is not None and search.choice != "none" else None,
             sources,
             is_kept=body.get("store") is not False,

@@ -24,7 +24,7 @@ from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from gateway.domain import Json, RequestStats
+from gateway.domain import Json, Relay, RequestStats
 from gateway.errors import BudgetSpent
 from gateway.services.completion.service import CompletionService
 from gateway.services.hosted_tools.model_round import AskedCall, Round, RoundReader, ask
@@ -129,11 +129,13 @@ class LoopLimits:
 @dataclass(frozen=True, slots=True)
 class LoopRequest:
     """`body`: a checked chat body with the caller's own function tools. `forced`: the kind of hosted tool whose first
-    function the model must call first, empty for none. `max_calls`: the caller's `max_tool_calls`."""
+    function the model must call first, empty for none. `max_calls`: the caller's `max_tool_calls`. `relay`: the short
+    way of its plain chunks (`wire.hosted_answer.translated`)."""
 
     body: Json
     forced: str = ""
     max_calls: int | None = None
+    relay: Relay | None = None
 
 
 class _CallBudget:
@@ -193,7 +195,8 @@ class HostedLoop:
         while True:
             made = Round(lambda name: self._tool_of(name) is not None, client_calls)
             body = talk.next_body(usage, may_call=not budget.is_used_up)
-            async with aclosing(ask(self._completions, body, stats, RoundReader(made, sources))) as round_events:
+            asked = ask(self._completions, body, stats, RoundReader(made, sources), request.relay)
+            async with aclosing(asked) as round_events:
                 try:
                     async for batch in round_events:
                         yield batch

@@ -7,12 +7,12 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
-from gateway.domain import Event, EventBatch, Json, RequestStats
+from gateway.domain import Event, EventBatch, Json, Relay, RequestStats
 from gateway.services.completion.service import CompletionService
 from gateway.services.hosted_tools.citations import CitationFinder
 from gateway.services.hosted_tools.sources import Sources
 from gateway.wire import sse
-from gateway.wire.hosted_answer import ClientCall, HostedEvent, TextPiece, identity_of, pieces_of
+from gateway.wire.hosted_answer import ClientCall, HostedEvent, RelayedTexts, TextPiece, identity_of, pieces_of
 
 
 @dataclass(slots=True)
@@ -132,14 +132,17 @@ class RoundReader:
 
 
 async def ask(
-    completions: CompletionService, body: Json, stats: RequestStats, reader: RoundReader
+    completions: CompletionService, body: Json, stats: RequestStats, reader: RoundReader, relay: Relay | None = None
 ) -> AsyncGenerator[list[HostedEvent], None]:
-    """The events of one round; `body["stream"]` decides how the upstream is called. Raises GatewayError."""
+    """The events of one round; `body["stream"]` decides how the upstream is called. `relay`: see LoopRequest. Raises
+    GatewayError."""
     if not body.get("stream"):
         yield reader.take_answer(await completions.complete(body, stats))
         return
     body = {**body, "stream_options": {"include_usage": True}}
-    async with aclosing(completions.stream(body, stats)) as batches:
+    if relay is not None and isinstance(relay.stage, RelayedTexts):
+        relay.stage.read = reader.take
+    async with aclosing(completions.stream(body, stats, relay=relay)) as batches:
         async for batch in batches:
             yield reader.take(batch)
     yield reader.end()

@@ -24,7 +24,7 @@ from gateway.web.state import CALL
 from gateway.wire.chat.dialect import ChatDialect
 from gateway.wire.chat.hosted_answer import HostedChat
 from gateway.wire.chat.request import is_legacy
-from gateway.wire.hosted_answer import LOGPROBS_LEFT_OUT
+from gateway.wire.hosted_answer import LOGPROBS_LEFT_OUT, translated
 from gateway.wire.json_body import is_too_deep
 
 _SCOPE_OF_KIND = {"text": "chat", "ocr": "ocr"}
@@ -61,10 +61,7 @@ class ChatHandler:
             if is_ocr:
                 return self._streamed(call, entry, self._ocr.stream(body, stats))
             relay = Relay()
-            relay.source = self._completions.stream(body, stats, is_plain, relay)
-            reply = self._streamed(call, entry, relay.source)
-            reply.relay = relay
-            return reply
+            return self._streamed(call, entry, self._completions.stream(body, stats, is_plain, relay), relay)
         answer = self._ocr.complete(body, stats) if is_ocr else self._completions.complete(body, stats, is_plain)
         return whole(call, await answer)
 
@@ -80,13 +77,15 @@ class ChatHandler:
         if body.get("logprobs"):
             call.stats.warnings.append(LOGPROBS_LEFT_OUT)
         asked = {name: value for name, value in body.items() if name not in (_SEARCH, *_TOKEN_FIELDS)}
-        events = self._hosted.answer(call, entry, HostedRequest(LoopRequest(asked), options, is_kept=False))
         answer = HostedChat(body, entry.name)
+        relay = translated(answer.take)
+        loop = LoopRequest(asked, relay=relay)
+        events = self._hosted.answer(call, entry, HostedRequest(loop, options, is_kept=False))
         if body.get("stream"):
-            reply = self._streamed(call, entry, answer.chunks(events))
+            reply = self._streamed(call, entry, answer.chunks(events), relay)
             reply.has_own_links = True
             return reply
         return whole(call, await answer.whole(events))
 
-    def _streamed(self, call: Call, entry: ModelEntry, events: EventStream) -> EventReply:
-        return streamed(call, entry, events, self._dialect.refused_events)
+    def _streamed(self, call: Call, entry: ModelEntry, events: EventStream, relay: Relay | None = None) -> EventReply:
+        return streamed(call, entry, events, self._dialect.refused_events, relay=relay)

@@ -7,7 +7,7 @@ from aiohttp import web
 
 from gateway import schemas
 from gateway.calls.call import Call
-from gateway.domain import Event, EventStream, Json
+from gateway.domain import Event, EventStream, Json, Relay
 from gateway.errors import GatewayError
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.images import MAX_IMAGES
@@ -22,7 +22,7 @@ from gateway.services.hosted_tools.web_search import WebSearchTool
 from gateway.web.handlers.model_routes import by_schema, plain_chats, require_kind, streamed, whole
 from gateway.web.replies import JsonReply
 from gateway.web.state import CALL
-from gateway.wire.hosted_answer import events_of, events_of_whole
+from gateway.wire.hosted_answer import events_of, events_of_whole, translated
 from gateway.wire.messages.hosted_search import WebWish, item_id, open_calls, web_wish
 from gateway.wire.messages.object import token_estimate
 from gateway.wire.messages.request import to_chat
@@ -63,8 +63,9 @@ class MessagesHandler:
         chat = to_chat(body, MAX_IMAGES, carrier=carrier)
         stream, is_plain = MessageStream(body, token_estimate(chat), carrier), plain_chats().allows(chat)
         if body.get("stream"):
-            events = events_of(self._completions.stream(chat, stats, is_plain))
-            return _streamed(call, entry, stream, stream.run(events))
+            relay = translated(stream.take)
+            events = events_of(self._completions.stream(chat, stats, is_plain, relay))
+            return _streamed(call, entry, stream, stream.run(events), relay)
         return whole(call, stream.made_of(events_of_whole(await self._completions.complete(chat, stats, is_plain))))
 
     async def _search(self, call: Call, entry: ModelEntry, wish: WebWish) -> web.StreamResponse:
@@ -76,11 +77,12 @@ class MessagesHandler:
         carrier = self._completions.carrier(call.caller.identity, call.stats)
         chat = to_chat(body, MAX_IMAGES, recalled, carrier)
         stream = MessageStream({**body, "model": entry.name}, token_estimate(chat), carrier)
-        loop = LoopRequest(chat, WebSearchTool.kind if wish.forced else "", wish.max_uses)
+        relay = translated(stream.take)
+        loop = LoopRequest(chat, WebSearchTool.kind if wish.forced else "", wish.max_uses, relay)
         is_allowed = (body.get("tool_choice") or {}).get("type") != "none"
         events = self._hosted.answer(call, entry, HostedRequest(loop, options if is_allowed else None, sources))
         if body.get("stream"):
-            return _streamed(call, entry, stream, stream.run(events))
+            return _streamed(call, entry, stream, stream.run(events), relay)
         return whole(call, await stream.whole(events))
 
     def _recalled(self, owner: str, messages: list[Json], sources: Sources) -> dict[str, Json]:
@@ -111,8 +113,10 @@ class MessagesHandler:
         return entry
 
 
-def _streamed(call: Call, entry: ModelEntry, stream: MessageStream, events: EventStream) -> web.StreamResponse:
+def _streamed(
+    call: Call, entry: ModelEntry, stream: MessageStream, events: EventStream, relay: Relay
+) -> web.StreamResponse:
     def refused(error: GatewayError, last: Json | None, used: Json) -> list[Event]:
         return stream.refused_events(error, used)
 
-    return streamed(call, entry, events, refused, failed=stream.error_events)
+    return streamed(call, entry, events, refused, failed=stream.error_events, relay=relay)

@@ -9,7 +9,7 @@ from multidict import MultiMapping
 
 from gateway.calls.answers import Endings
 from gateway.calls.call import Call
-from gateway.domain import Caller, Event, EventStream, Json, RequestStats
+from gateway.domain import Caller, Event, EventStream, Json, Relay, RequestStats
 from gateway.errors import Forbidden, GatewayError, InvalidRequest
 from gateway.schemas import Checker, load
 from gateway.services.completion.attempts import ModelEntry
@@ -99,8 +99,10 @@ def streamed(
     headers: Mapping[str, str] | None = None,
     failed: Endings | None = None,
     cancelled: Callable[[], list[Event]] | None = None,
+    relay: Relay | None = None,
 ) -> EventReply:
-    """The reply of a stream, which words its own failures and refusals as far as these are given."""
+    """The reply of a stream, which words its own failures and refusals as far as these are given. `relay`: the short
+    way of its plain chunks."""
     stats = call.stats
     reply = EventReply(
         events,
@@ -111,6 +113,8 @@ def streamed(
         refusal_events=lambda error, last: refused(error, last, used_so_far(stats)),
     )
     reply.late_headers = lambda: _timing(stats)
+    if relay is not None:
+        reply.relay, relay.source = relay, events
     return reply
 
 

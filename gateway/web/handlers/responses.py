@@ -7,7 +7,7 @@ surrounds it.
 
 import re
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from aiohttp import web
 from multidict import MultiMapping
@@ -16,7 +16,7 @@ from gateway import schemas
 from gateway.access.token_counts import TokenCounts, read_size
 from gateway.calls.call import Call
 from gateway.calls.masking import Stored
-from gateway.domain import Event, EventStream, Json
+from gateway.domain import Event, EventStream, Json, Relay
 from gateway.errors import GatewayError, InvalidRequest, UpstreamError
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.native_responses import NativeResponses, is_native
@@ -34,7 +34,7 @@ from gateway.web.handlers.background import BackgroundResponses
 from gateway.web.handlers.model_routes import by_schema, plain_chats, require_kind, streamed, whole
 from gateway.web.replies import EventReply, JsonReply
 from gateway.web.state import CALL
-from gateway.wire.hosted_answer import events_of
+from gateway.wire.hosted_answer import RelayedTexts, events_of
 from gateway.wire.json_body import JsonBody
 from gateway.wire.responses.mcp import approved_calls, refuse_unserved
 from gateway.wire.responses.native import NativeStream
@@ -79,6 +79,7 @@ class _Turn:
     stream: ResponseStream | None = None
     is_over: bool = False
     generates: bool = True
+    relay: Relay = field(default_factory=Relay)
 
     @property
     def body(self) -> Json:
@@ -231,7 +232,13 @@ class ResponsesHandler:
         carrier = self._completions.carrier(turn.call.caller.identity, turn.call.stats)
         if turn.wishes is not None:
             hosted = turn.hosted = self._hosted.answer(
-                turn.call, turn.entry, continued.earlier, turn.wishes, carrier, first=continued.first
+                turn.call,
+                turn.entry,
+                continued.earlier,
+                turn.wishes,
+                carrier,
+                first=continued.first,
+                relay=turn.relay,
             )
             names = hosted.chat.names
             if turn.stream is None:
@@ -268,11 +275,12 @@ class ResponsesHandler:
         body, stats, stream = turn.body, turn.call.stats, turn.out
         if turn.makes_items_alone:
             return stream.run_items(lambda: self._items(turn), turn.storing.finish)
+        turn.relay.stage = RelayedTexts(stream.take)
         if turn.hosted is not None:
             return stream.run(turn.hosted.events, turn.storing.finish)
         if turn.chat is not None:
             chat = turn.chat.body
-            events = events_of(self._completions.stream(chat, stats, plain_chats().allows(chat)))
+            events = events_of(self._completions.stream(chat, stats, plain_chats().allows(chat), turn.relay))
             return stream.run(events, turn.storing.finish)
         assert isinstance(stream, NativeStream)
         return turn.storing.stored(self._native.stream(body, turn.continued.earlier, stats, stream))
@@ -336,6 +344,7 @@ def _streamed(turn: _Turn, events: EventStream) -> EventReply:
         headers=turn.headers(),
         failed=stream.error_events,
         cancelled=stream.cancelled_events,
+        relay=turn.relay,
     )
     reply.instead, reply.has_own_links = instead, stream.places_links
     return reply

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from functools import partial
 
-from gateway.domain import Event, EventStream, Json
+from gateway.domain import Event, EventBatch, EventStream, Json
 from gateway.wire import sse
 from gateway.wire.chat.answer import new_id
 from gateway.wire.hosted_answer import AnswerEnd, CallPhase, ClientCall, HostedEvent, ReasoningPiece, Source, TextPiece
@@ -31,16 +31,18 @@ class HostedChat:
         self._notes = 0  # annotations that were written
         self._is_apart = False  # a call came after the text
 
+    def take(self, pieces: list[HostedEvent]) -> EventBatch:
+        """Our chunks for the events of one batch."""
+        return [made for each in pieces for made in self._events_for(each)]
+
     async def chunks(self, batches: AsyncGenerator[list[HostedEvent], None]) -> EventStream:
         """Chunks, then `[DONE]`. Raises what `batches` raises."""
         opened = False
         async with aclosing(batches):
             async for batch in batches:
-                events = [] if opened else [self._chunk({"role": "assistant", "content": ""}, [])]
+                first = [] if opened else [self._chunk({"role": "assistant", "content": ""}, [])]
                 opened = True
-                for each in batch:
-                    events += self._events_for(each)
-                yield events
+                yield [*first, *self.take(batch)]
         yield [Event.from_bytes(sse.DONE)]
 
     async def whole(self, batches: AsyncGenerator[list[HostedEvent], None]) -> Json:

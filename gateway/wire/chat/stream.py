@@ -175,9 +175,11 @@ class ChatStream:
         if self._characters + self._other_characters + size <= MAX_STREAM_CHARS:
             for pattern in self._patterns:
                 if len(frames := pattern.frames(batch)) == count:
+                    sent = size - count * pattern.fixed_bytes
+                    is_ascii = sum([len(text) for _, text in frames]) == sent  # and without escapes
                     self._relayed += count
-                    self._characters += size - count * pattern.fixed_bytes
-                    self.relayed_bytes += sum(utf8_size(text) for _, text in frames)
+                    self._characters += sent
+                    self.relayed_bytes += sent if is_ascii else sum(utf8_size(text) for _, text in frames)
                     return Event.of_relay(pattern, frames)
         return []
 

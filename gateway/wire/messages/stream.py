@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import aclosing
 
-from gateway.domain import Event, EventStream, Json
+from gateway.domain import Event, EventBatch, EventStream, Json
 from gateway.errors import GatewayError, UpstreamError
 from gateway.wire.chat.kept import NO_CARRIER, Carrier
 from gateway.wire.hosted_answer import (
@@ -52,11 +52,15 @@ class MessageStream:
         self._server_tool_use: Json = {}
         self._contents: dict[str, str] = {}
 
+    def take(self, pieces: list[HostedEvent]) -> EventBatch:
+        """Our events for those of one batch."""
+        return [made for each in pieces for made in self._events_for(each)]
+
     async def run(self, events: HostedEvents) -> EventStream:
         """The events of the whole stream. Raises what `events` raises."""
         async with aclosing(events):
             async for batch in events:
-                yield [made for each in batch for made in self._events_for(each)]
+                yield self.take(batch)
         yield list(self.ending())
 
     async def whole(self, events: HostedEvents) -> Json:

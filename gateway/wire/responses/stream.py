@@ -32,7 +32,7 @@ from contextlib import aclosing
 from functools import partial
 from types import MappingProxyType
 
-from gateway.domain import Event, EventStream, Json
+from gateway.domain import Event, EventBatch, EventStream, Json
 from gateway.errors import GatewayError
 from gateway.wire import sse
 from gateway.wire.chat.answer import summed_usage
@@ -129,12 +129,16 @@ class ResponseStream:
         """Whether the positions of its citations are set when its events leave: of hosted tools."""
         return bool(self._kinds)
 
+    def take(self, pieces: list[HostedEvent]) -> EventBatch:
+        """Our events for those of one batch."""
+        return [made for each in pieces for made in self._events_for(each)]
+
     async def run(self, events: HostedEvents, before_end: BeforeEnd | None = None) -> EventStream:
         """The events of the whole stream. `before_end`: awaited when `on_end` has got the response, before the events
         of its end. Raises what `events` and it raise."""
         async with aclosing(events):
             async for batch in events:
-                yield [made for each in batch for made in self._events_for(each)]
+                yield self.take(batch)
         ending = list(self._ending())
         if before_end is not None:
             await before_end()
