@@ -111,14 +111,17 @@ class ChunkPattern(Generic[ChoiceT]):
             frames.append((self.our_before + text + self.our_after, decoded))
         return frames
 
+    def frame_of(self, data: bytes) -> bytes | None:
+        """The frame of one chunk, as nearly all reads have; None for one that has escapes, or is no such chunk."""
+        text = data[self.text_from : self.text_to]
+        if text and data == self.before + text + self.after and _is_printable(text):
+            return self.our_before + text + self.our_after
+        return None
+
     def joined(self, batch: list[bytes], start: int = 0) -> JoinedFrames | None:
         """The frames of the chunks from `start` to the first that differs from the learnt one beyond its text, in one
         piece; None where that is the first."""
         before, after = self.before, self.after
-        if len(batch) == 1:  # as in most reads
-            text = batch[0][self.text_from : self.text_to]
-            if batch[0] == before + text + after and _is_printable(text):
-                return JoinedFrames(b"%b%b%b" % (self.our_before, text, self.our_after), len(text), 1)
         texts: list[bytes] = []
         for data in batch[start:] if start else batch:
             if not (data.startswith(before) and data.endswith(after) and len(data) > self.fixed_bytes):

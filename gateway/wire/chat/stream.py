@@ -162,6 +162,11 @@ class ChatStream:
         size, count = sum(map(len, batch)), len(batch)
         if count and self._characters + self._other_characters + size <= MAX_STREAM_CHARS:
             for pattern in self._patterns:
+                if count == 1 and (frame := pattern.frame_of(batch[0])) is not None:
+                    self._relayed += 1
+                    self._characters += size - pattern.fixed_bytes
+                    self.relayed_bytes += size - pattern.fixed_bytes
+                    return frame
                 if (joined := pattern.joined(batch)) is not None and joined.chunks == count:
                     self._relayed += count
                     self._characters += size - count * pattern.fixed_bytes
