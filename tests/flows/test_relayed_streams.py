@@ -41,7 +41,7 @@ def in_steps(pieces: list[bytes], last: bytes = b"0\r\n\r\n", stays_s: float = 0
         await exchange.stream_head()
         for piece in pieces:
             await exchange.piece(piece)
-            await asyncio.sleep(0.002)
+            await asyncio.sleep(0.001)
         await exchange.raw(last)
         if stays_s:
             await exchange.gone(stays_s)
@@ -203,6 +203,7 @@ async def test_a_relayed_stream_ends_where_the_budget_of_its_key_ends(
     assert ends[0] == ends[1] and 1_000 < len(ends[0]) < 5_000
 
 
+SCOPES = ["chat", "responses", "messages", "web-search"]
 SEARCHES = {"tools": [{"type": "web_search"}]}
 TRANSLATED: dict[str, tuple[str, dict[str, Any]]] = {
     "responses": ("responses", {"input": "hi"}),
@@ -232,7 +233,7 @@ def piece_of(event: Any) -> str:
 async def test_a_translated_answer_goes_the_same_way(
     start_gateway: StartGateway, upstream: Upstream, at_once: list[int], kind: str, cut: str
 ) -> None:
-    server = await start_gateway(upstream_toml(upstream.url), scopes=["chat", "responses", "messages", "web-search"])
+    server = await start_gateway(upstream_toml(upstream.url), scopes=SCOPES)
     upstream.will(in_steps(CUTS[cut]))
     path, body = TRANSLATED[kind]
     asked = {"model": "SvcLLM", "stream": True, **body}
@@ -255,3 +256,40 @@ async def test_a_masked_translation_goes_the_long_way(
     asked = {"model": "SvcLLM", "stream": True, "input": "hi"}
     words = await told(server, "responses", asked)
     assert "[REDACTED:SECRET]" in words and TOKEN[8:30] not in words and not at_once
+
+
+WORDS = [*EVENTS[:2], *[up.chunk({"content": "a few more words "})] * 800, *EVENTS[-3:]]
+
+
+@pytest.mark.parametrize("ends", [*FAULTS, "its budget"])
+@pytest.mark.parametrize("kind", TRANSLATED)
+async def test_a_translated_answer_ends_alike_on_both_ways(
+    start_gateway: StartGateway,
+    upstream: Upstream,
+    at_once: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    ends: str,
+) -> None:
+    path, body = TRANSLATED[kind]
+    limits = "[limits]\ntokens_per_day = 1800\n" if ends == "its budget" else ""
+    seen = list[tuple[str, list[Any]]]()
+    for is_direct in (True, False):
+        server = await start_gateway(upstream_toml(upstream.url) + limits, scopes=SCOPES)
+        if not is_direct:
+            monkeypatch.setattr(HttpSink, "is_free", lambda sink: False)
+            at_once.clear()
+        upstream.will(in_steps(WORDS if limits else BEGUN, FAULTS[ends][0] if not limits else b"0\r\n\r\n"))
+        words = await told(server, path, {"model": "SvcLLM", "stream": True, **body})
+        assert bool(at_once) is is_direct
+        events = [json.loads(line[6:]) for line in words.split("\n") if line.startswith("data: {")]
+        seen.append(("".join(map(piece_of, events)), [kind_of(event) for event in events[-3:]]))
+    assert seen[0] == seen[1] and len(seen[0][0]) > 200
+    assert "error" in str(seen[0][1]) or limits
+
+
+def kind_of(event: Any) -> list[Any]:
+    """What an event says beside its text."""
+    delta = event.get("delta")
+    reasons = [choice.get("finish_reason") for choice in event.get("choices", ())]
+    return [event.get("type"), delta.get("stop_reason") if isinstance(delta, dict) else None, reasons, *event.keys()]
