@@ -23,7 +23,7 @@ Form: TypeAlias = Literal["text", "json", "url", "data", "name", "label", "group
 
 
 Edit: TypeAlias = tuple[int, int, str]
-"""(start, end, words): what stands at [start, end) of a text becomes these words."""
+"""(start, end, words): the text at [start, end) becomes these words."""
 
 
 @dataclass(slots=True)

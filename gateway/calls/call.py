@@ -382,7 +382,7 @@ class Call:
         return InternalError("the gateway failed on this request; its log has the details under this request id")
 
     def refused(self, error: GatewayError) -> None:
-        """Count an error that the client is told, which gets the call's id."""
+        """Count an error that the client gets, and give it the call's id."""
         self.rules.metrics.rejected.labels(error_label(error)).inc()
         error.request_id = self.request_id
 

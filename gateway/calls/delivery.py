@@ -95,7 +95,7 @@ def _open_relay(call: Call, reply: StreamedAnswer, sink: Sink) -> None:
 
 def _failed_at_once(reply: StreamedAnswer, first: "asyncio.Future[EventBatch | None]") -> list[Event]:
     """The events in the place of those of a stream that has failed already; none where it goes on. Raises its error
-    unless that is told in the stream."""
+    unless the stream itself says it."""
     if not first.done():
         return []
     try:

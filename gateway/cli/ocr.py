@@ -1,7 +1,7 @@
 """`gateway ocr`: reads images, TIFFs and PDFs, prints the text of one or writes a file for each of many (`--out`).
 
 The engine runs in this process. URLs are fetched as the server fetches them, by the same rules. A page or a document
-that fails is told and does not stop the rest.
+that fails is reported and does not stop the rest.
 """
 
 import argparse

@@ -8,7 +8,7 @@ are not answered, as no such capability is declared. Source: modelcontextprotoco
 Theory of operation. One `McpSession` serves one answer of a model, so that what a server keeps in a session is never
 shared by two callers. `_open` runs once, before the first request: the server agrees on a revision, or says that it
 knows no `initialize`, and then the newest revision is used without one. `close` ends the session. `_time_limit` bounds
-what a caller waits for, however many requests that takes; a request that it ends is told to the server as cancelled.
+what a caller waits for, however many requests that takes; a request that it ends is cancelled at the server too.
 """
 
 import asyncio

@@ -299,7 +299,7 @@ class Restorer:
         return self.tools if isinstance(self.tools, bool) else tool in self.tools
 
     def _is_free(self, match: re.Match[str], behind: str, reading: Reading) -> bool:
-        """Whether a placeholder stands in no address at another host but one that the caller wrote. `behind`: how the
+        """Whether a placeholder is in no address at another host but one that the caller wrote. `behind`: how the
         text goes on, at least to the end of the word."""
         ours = match.group()
         for before, rest, leads in reading.addresses(ours + behind):

@@ -176,7 +176,7 @@ class KnownValues:
 class SlotMasker:
     """Masks slots by a table of actions; reports findings to `note`.
 
-    `allowance` is that of the request that the slots belong to; None for texts of a stream. `masks`: what stands over
+    `allowance` is that of the request that the slots belong to; None for texts of a stream. `masks`: the masks over
     the values. `are_known`: the scanner finds values that stand elsewhere in the request, which may be words: a name
     that must stay is refused for one that is none.
     """

@@ -10,7 +10,7 @@ second answers alone:
 | counters | this machine grants its share of what was left when   | what was added meanwhile is added; everything, if |
 |          | the first was last heard; of the limit if it never was| the first has lost its data (its epoch is new)    |
 | the file | this process goes on in memory from what it holds     | what was added meanwhile is added                 |
-| entries  | this machine's own                                    | those that it has kept meanwhile are told         |
+| entries  | this machine's own                                    | those that it has kept meanwhile are sent         |
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from gateway.shared_state.redis_state import RedisConnection, RedisCounters, Red
 from gateway.shared_state.sqlite_state import SqliteCounters
 
 _MAX_KNOWN = 20_000
-"""Counters whose totals are remembered, and windows and entries that are told again."""
+"""Counters whose totals are remembered, and windows and entries that are sent again."""
 _TELL_AFTER_S = 1.0
 """A store that has just come back answers after that."""
 
@@ -101,7 +101,7 @@ class FallbackCounters:
         return reserved
 
     async def erase(self, prefix: str) -> int:
-        """As in the port, here and in Redis, of which the larger number is told. Raises StateDown."""
+        """As in the port, here and in Redis; the larger number counts. Raises StateDown."""
         here = await self._file.erase(prefix) + await self._memory.erase(prefix)
         return here if self._redis is None else max(here, await self._redis.erase(prefix))
 

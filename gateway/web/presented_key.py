@@ -1,4 +1,4 @@
-"""Where the API key stands in a request."""
+"""Finds the API key of a request."""
 
 from aiohttp import hdrs
 from multidict import MultiMapping, istr

@@ -161,7 +161,7 @@ async def _cut(raw: bytes | bytearray) -> list[_Cut]:
 
 
 def _long_strings(raw: bytes | bytearray) -> Iterator[tuple[int, int]]:
-    """Start and end of what stands between two quotes and has CUT_BYTES or more.
+    """Start and end of each text between two quotes of CUT_BYTES or more.
 
     Naive form: look at each quote. A long string has half of CUT_BYTES without a quote at one of few places.
     """

@@ -3,7 +3,7 @@
     {"a": ["x", 1, null], "b": {}}  ->  values=4 (the object, the list, "x", {}), numbers=1, names=2
 
 Exact for every document that is JSON. In one that is none all that stands before its first fault counts, but for a
-string at the fault; what stands behind it becomes no value. Commas and brackets in strings do not count.
+string at the fault; the text behind it becomes no value. Commas and brackets in strings do not count.
 """
 
 from collections.abc import Iterator

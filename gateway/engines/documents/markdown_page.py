@@ -21,7 +21,7 @@ _MAX_RENDERED_CHARS = 300_000
 _FRONT_MATTER = re.compile(r"---[ \t]*\n([^\0]{0,10000}?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)")
 _FIELD = re.compile(r"^(title|description):[ \t]*(?:\"([^\"\n]*)\"|'([^'\n]*)'|([^\n]*))$", re.MULTILINE)
 _NOTE, _NOTE_MARK = re.compile(r"\[\^([^\]\s\\]{1,60})\]"), re.compile(r"\ue000([^\]\s\\]{1,60})\\?\]")
-"""A footnote's mark, which CommonMark takes for a link, and what stands for it while the text is rendered."""
+"""A footnote's mark, which CommonMark takes for a link, and its stand-in while the text is rendered."""
 _SAFE_TARGET = re.compile(r"https?://|#", re.IGNORECASE)
 
 

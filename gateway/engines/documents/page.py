@@ -244,7 +244,7 @@ def _html_page(markup: str, options: ExtractOptions) -> Json:
     if (words := count_words(text, FEW_WORDS)) < FEW_WORDS:
         drawn = state.text()
         if count_words(drawn, FEW_WORDS) >= (FEW_WORDS if words >= _NO_WORDS else _NO_WORDS):
-            text = drawn  # the text that scripts would draw stands in the page as data
+            text = drawn  # the page holds the text that scripts would draw as data
             content = replace(content, for_no_scripts=False)
     for _, read in options.page_texts:
         text = f"{text}\n\n{read}".strip()  # what OCR has read of a picture of the page

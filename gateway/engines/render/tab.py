@@ -229,7 +229,7 @@ READ = """
   return {url: location.href.slice(0, 4000), html: document.documentElement.outerHTML};
 })()
 """
-"""The address and the HTML of the page as it stands, with what stands in open shadow trees and in frames of its own
+"""The address and the present HTML of the page, with that of open shadow trees and of frames of its own
 origin put in their places: a reader sees it there."""
 
 IS_DRAWN = """

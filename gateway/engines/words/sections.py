@@ -104,7 +104,7 @@ class FenceReader:
         return True
 
     def _is_code(self, before: str) -> bool:
-        """Whether what stands before a fence indents it so far that it is code by itself."""
+        """Whether a fence is indented so far that it is code by itself."""
         inner = before.rstrip(" ")
         return len(before) - max(len(inner), self._item_width if not inner.strip(" >") else 0) > (4 if inner else 3)
 

@@ -400,7 +400,7 @@ def _needed(run: re.Match[str]) -> str:
 
 MAX_HIDDEN_SHARE = 0.3
 """Share of the text that rules about looks may leave out. The issue's own value: pages that hide all until a script has
-run, and documents whose grounds are told by what is not read, would come back empty."""
+run, and documents whose backgrounds are known by what is not read, would come back empty."""
 
 
 def hides_too_much(hidden_chars: int, total_chars: int) -> bool:

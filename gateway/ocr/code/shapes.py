@@ -377,7 +377,7 @@ def surest_word(shapes: Shapes, words: Sequence[Place]) -> Place | None:
 
 
 def _ask(grid: CellGrid, frame: Frame, numbers: list[int], read: Read, careful: bool) -> dict[int, str]:
-    """What stands in the place of each shape; shapes whose words were misread are left out."""
+    """The character of each shape; shapes whose words were misread are left out."""
     found: dict[int, str] = {}
     waiting = [numbers[first : first + GROUP] for first in range(0, len(numbers), GROUP)]
     for _ in range(MAX_CAREFUL if careful else MAX_QUICK):

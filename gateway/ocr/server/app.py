@@ -33,7 +33,7 @@ DATA_URL = re.compile(r"\Adata:[^,]*;base64,", re.IGNORECASE)
 
 
 class ImageField(NamedTuple):
-    """A data URL, where its base64 starts, and the field that it stands in."""
+    """A data URL, where its base64 starts, and its field."""
 
     url: str
     start: int

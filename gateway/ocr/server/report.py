@@ -1,4 +1,4 @@
-"""What is told about the reading of one page beside its text: how sure it is, its scripts, and what was not read.
+"""The report on the reading of one page: how sure it is, its scripts, and what was not read.
 
 Collected while the page is read, in the order of the answer. The thresholds are documented in docs/ocr.md.
 """

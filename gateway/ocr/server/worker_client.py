@@ -2,7 +2,7 @@
 
 `gateway.child` starts the process at need, restarts it after its death and ends it when idle. Here: at most MAX_WAITING
 images wait; an image whose process dies before its first piece is read once more, since the process may have died of
-an earlier one; and what went wrong is told as an error about the image.
+an earlier one; and a failure becomes an error about the image.
 """
 
 import asyncio

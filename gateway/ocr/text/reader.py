@@ -621,7 +621,7 @@ def _within(value: float, limit: float) -> float:
 
 
 def _uncertain(doubt: Doubt, words: Sequence[Word], rect: Rect) -> Uncertain:
-    """The doubt with the box of its word, that of the line where the word stands in no box."""
+    """The doubt with the box of its word, that of the line where the word has no box."""
     box = next((word.rect for word in words if word.text == doubt.text), rect)
     return Uncertain(doubt.text, (doubt.other,), box)
 

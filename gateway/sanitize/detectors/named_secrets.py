@@ -196,7 +196,7 @@ _PROVING_BEFORE = re.compile(
     rb"|(?:shared|secret)[_-]?access[_-]?key\Z|x-(?:amz|goog|oss)-signature\Z|host, signature\Z"
     rb"|[0-9]\.[0-9]{1,3} key\Z|[?&]sig(?:nature)?\Z"
 )
-"""A `key` or signature that is a credential for certain, by what stands before it."""
+"""A `key` or signature that is a credential for certain, by the words before it."""
 _COMPOUND_KEY = re.compile(rb"[a-z0-9][_-]?key\Z")
 _OPTION = re.compile(rb"(?:(?:\A|\s)--?|[\s({]:)[a-z][\w-]*\Z")
 _BEFORE_NAME_CHARS = 16

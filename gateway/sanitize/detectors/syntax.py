@@ -34,7 +34,7 @@ _WORD = rb"[A-Za-z0-9_.@%+-]{1,64}"
 
 
 class Row(NamedTuple):
-    """`begins`: RE2 pattern of the beginning. `values`: pattern of what stands behind it, with the value as its group;
+    """`begins`: RE2 pattern of the beginning. `values`: pattern of the text behind it, with the value as its group;
     searched for in the rest of the line where `in_line`, else right behind the beginning; `many`: each match counts."""
 
     kind: str

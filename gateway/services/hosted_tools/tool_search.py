@@ -2,7 +2,7 @@
 
     tool_search {"query": "open orders"}  ->  crm__list_open_orders, which is offered from the next round on
 
-What can be found stands in the function's description, by name: models search for what they know of.
+The function's description names what can be found: models search for what they know of.
 Source: OpenAI's guide "Tool search", read 2026-11-27.
 """
 

@@ -75,7 +75,7 @@ Mask = Callable[[str], Awaitable[str]]
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who gets a summary. `owner`: the identity of its key. `values`: what stands behind the placeholders of the
+    """Who gets a summary. `owner`: the identity of its key. `values`: what the placeholders stand for in the
     conversation, which the sealed item carries."""
 
     owner: str

@@ -1,6 +1,6 @@
 """Turns replies into bytes: a whole answer at once, a stream event by event without a queue.
 
-What holds for a stream at every door stands in `gateway.calls.delivery`; here is how HTTP writes one.
+`gateway.calls.delivery` has the rules for streams at every door; this module writes one to HTTP.
 """
 
 from aiohttp import web

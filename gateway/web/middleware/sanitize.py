@@ -1,6 +1,6 @@
 """Innermost middleware: masks the request's decoded body before the handler reads it, and the answer before it is sent.
 
-What masking is stands in `gateway.calls.masking`.
+`gateway.calls.masking` has the rules of masking.
 """
 
 from functools import partial

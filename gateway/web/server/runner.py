@@ -54,7 +54,7 @@ from gateway.web.middleware.sanitize import sanitize
 from gateway.web.server.connections import LINGER_S, ConnectionLimits, ConnectionServer, ServerRunner
 from gateway.web.state import IN_FLIGHT, SERVER_STATE, ServerState
 
-# Whether the files of `server.tls` could be read again: a broken one is told before a reload or a restart needs it.
+# Whether the files of `server.tls` could be read again: a broken one is reported before a reload or a restart needs it.
 
 
 class CertificateWatch:

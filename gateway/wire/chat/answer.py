@@ -330,7 +330,7 @@ _MEDIA_CHARS = 16
 
 class SaidBytes:
     """Counts what a model has written in the messages of an answer, or in the deltas of a stream: text, thoughts,
-    refusal, calls, and what stands in members that nobody here knows. Details of thoughts repeat these."""
+    refusal, calls, and the texts of members that nobody here knows. Details of thoughts repeat these."""
 
     def __init__(self) -> None:
         self._thoughts = self._details = 0

@@ -1,9 +1,9 @@
 """The tools of this API that the caller runs and whose input the API itself defines, as functions for a chat model.
 
-A caller sends only `{type: "bash_20250124", name: "bash"}`: Anthropic's models were trained on these tools. Any other
-model is told here what they do and take; its calls go back under the same name with the same input, so that the
-caller's program does not see a difference. Sources: Anthropic API reference (bash, text editor and memory tools), SDK
-anthropic 2.12, read 2026-11-22.
+A caller sends only `{type: "bash_20250124", name: "bash"}`: Anthropic's models were trained on these tools. For any
+other model this module describes what they do and take; its calls go back under the same name with the same input, so
+that the caller's program does not see a difference. Sources: Anthropic API reference (bash, text editor and memory
+tools), SDK anthropic 2.12, read 2026-11-22.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from gateway.wire.untrusted_json import table_in
 
 
 class _Kind(NamedTuple):
-    """What the model is told of a tool. `required`: fields that every command has."""
+    """The description of a tool for the model. `required`: fields that every command has."""
 
     description: str
     properties: Mapping[str, Json]
