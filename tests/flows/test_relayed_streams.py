@@ -12,6 +12,8 @@ import pytest
 from gateway.web.http_sink import HttpSink
 from tests.support import upstream as up
 from tests.support.gateways import InProcessGateway, StartGateway, upstream_toml
+from tests.support.hosted_checks import check_events, check_response, plain
+from tests.support.hosted_search import message_of, respond, round_of, scene, search, visible
 from tests.support.upstream import Exchange, Script, Upstream
 
 BODY = {"model": "SvcLLM", "stream": True, "messages": [{"role": "user", "content": "hi"}]}
@@ -293,3 +295,39 @@ def kind_of(event: Any) -> list[Any]:
     delta = event.get("delta")
     reasons = [choice.get("finish_reason") for choice in event.get("choices", ())]
     return [event.get("type"), delta.get("stop_reason") if isinstance(delta, dict) else None, reasons, *event.keys()]
+
+
+CITING = [
+    "Well: ",
+    "so ",
+    "x [",
+    "1] 里昂 ",
+    "and ",
+    "([b](https://b.example",
+    ".org/lyon))",
+    " 👩‍👩‍👧 ",
+    "[2",
+    "]",
+    " then ",
+    "end.",
+]
+
+
+async def test_citations_keep_their_places_on_both_ways(
+    start_gateway: StartGateway, at_once: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+    async with scene(start_gateway) as stage:
+        for is_direct in (True, False):
+            if not is_direct:
+                monkeypatch.setattr(HttpSink, "is_free", lambda sink: False)
+            stage.model.will(round_of(search()), in_steps(up.text_stream(CITING)))
+            response = await respond(stage, include=["web_search_call.results"])
+            assert (len(at_once) > 4) is is_direct
+            at_once.clear()
+            check_events(stage.extra)
+            check_response(response)
+            made.append(plain(response))
+            cited = [words for words, _ in visible(message_of(response))]
+            assert cited == ["[1]", "([b](https://b.example.org/lyon))", "[2]"]
+    assert made[0] == made[1]
