@@ -6,6 +6,7 @@ is read: the memory of what both need exists once, and the import of the rest de
 """
 
 import argparse
+import gc
 import importlib
 import os
 from functools import partial
@@ -28,6 +29,7 @@ def add_commands(parsers: Parsers) -> None:
 def _serve(arguments: argparse.Namespace, environment: Environment) -> int:
     for descriptor in (*environment.listen_fds, *environment.handover):
         os.set_inheritable(descriptor, False)  # systemd and a predecessor pass them so that every child would have them
+    gc.disable()  # as in the fork server: next to nothing of an import is garbage
     if environment.handover:
         importlib.import_module("gateway.runtime.control").leave_parent()
     prepare = importlib.import_module("gateway.runtime.prepare")
@@ -49,6 +51,8 @@ def _serve(arguments: argparse.Namespace, environment: Environment) -> int:
         make_service = partial(pool, fork_server=fork_server)
     else:
         make_service = importlib.import_module("gateway.runtime.worker").SingleProcess
+    gc.freeze()
+    gc.enable()
     code: int = supervisor.serve(
         config, environment, supervisor.SupervisorSource(reload, make_service, has_workers, arguments.config)
     )

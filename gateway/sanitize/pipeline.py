@@ -6,12 +6,13 @@ into messages. Knows no interface and no HTTP: texts come as units of slots that
 """
 
 import asyncio
+import importlib
 import re
 import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -26,12 +27,14 @@ from gateway.sanitize.known_clean import KnownClean
 from gateway.sanitize.placeholders import Placeholders
 from gateway.sanitize.policy import GUARDRAIL_ENTITIES, Action, ActionTable, Direction, actions
 from gateway.sanitize.restoring import Restorer
-from gateway.sanitize.scanner import Scanner
 from gateway.sanitize.slot_mask import IN_THREAD_CHARS, KnownValues, Masks, SlotMasker, weight_of
 from gateway.sanitize.sparing import Finder, SparingScanner
 from gateway.sanitize.stream_mask import StreamMask
 from gateway.sanitize.work_budget import SharedAllowance
 from gateway.texts import TextSlot, TextUnit
+
+if TYPE_CHECKING:
+    from gateway.sanitize.scanner import Scanner
 
 BLOCK = 8
 """Messages of a conversation that are known together: a digest for each of two hundred takes as long as all else."""
@@ -125,7 +128,7 @@ class Sanitizer:
         self.guardrail = guardrail
         self._strict = config.profile == "strict"
         self._threads = FairQueue(_SCANS_AT_ONCE, spare=_SPARE_SCANS)
-        self._scanner = Scanner(config.patterns, config.allow_list)
+        self._config = config
         self._clean_units = KnownClean()
         self.restore_tools = config.restore_tools
         self._no_actions = ActionTable.empty()
@@ -133,6 +136,19 @@ class Sanitizer:
             "requests": actions(config, "requests"),
             "responses": actions(config, "responses"),
         }
+
+    @cached_property
+    def _scanner(self) -> "Scanner":
+        """Imported when first used: its patterns take 50 ms to compile, and 2 MiB."""
+        scanner: Scanner = importlib.import_module("gateway.sanitize.scanner").Scanner(
+            self._config.patterns, self._config.allow_list
+        )
+        return scanner
+
+    async def load(self) -> None:
+        """Have the detectors ready; at the first call they are compiled in a thread, beside which others get turns."""
+        if "_scanner" not in self.__dict__:
+            await in_thread(lambda: self._scanner)
 
     def is_known_clean(self, unit: TextUnit, direction: Direction) -> bool:
         """Whether `clean` can be skipped: the detectors found nothing in these texts, and no guardrail is on."""
@@ -148,6 +164,7 @@ class Sanitizer:
 
         Raises SanitizerFailed when a detector failed, or the guardrail failed and the policy is to refuse.
         """
+        await self.load()
         verdict, scan_token, work = Verdict(direction), unit.scan_token, work or RequestWork()
         digest = None if unit.whole is None else self._digest(unit.whole, direction)
         if not (
@@ -259,9 +276,11 @@ class Sanitizer:
         answer_of: Callable[[Json], Hashable] | None = None,
         notes_of: Callable[[Json], Iterable[tuple[Hashable, Json]]] | None = None,
     ) -> StreamMask:
-        """A mask for one streamed answer. `slots_of(data)` are an event's texts, `note(entity)` is called per finding,
-        `restorer` puts values back. Without `finds` it does nothing else. `placeholders`: of the request; nothing is
-        found in them. `answer_of`, `notes_of`: see StreamMask.
+        """A mask for one streamed answer; `load` comes before it.
+
+        `slots_of(data)` are an event's texts, `note(entity)` is called per finding, `restorer` puts
+        values back. Without `finds` it does nothing else. `placeholders`: of the request; nothing is found in them.
+        `answer_of`, `notes_of`: see StreamMask.
 
         The guardrail does not read streams: each paragraph would have to wait for it.
         """

@@ -55,6 +55,24 @@ def test_a_worker_loads_both_which_the_test_above_would_notice() -> None:
     assert "aiohttp" in names and "gateway.app.application" in names
 
 
+FIRST_TEXT = """
+import asyncio
+from gateway.config.settings import Sanitize
+from gateway.sanitize.pipeline import Sanitizer
+from gateway.texts import TextSlot, TextUnit
+held = {"content": "my password is tR4vel!ing99"}
+asyncio.run(Sanitizer(Sanitize()).clean(TextUnit([TextSlot(held, "content", "content")]), "requests"))
+assert "tR4vel" not in held["content"], held
+"""
+
+
+def test_a_worker_loads_the_detectors_with_the_first_text_that_is_sanitized() -> None:
+    idle, used = (set(loaded(f"import gateway.runtime.worker\n{more}")) for more in ("", FIRST_TEXT))
+    detectors = {"gateway.sanitize.scanner", "gateway.sanitize.detectors.named_secrets"}
+    assert "gateway.sanitize.pipeline" in idle and not detectors & idle
+    assert detectors <= used
+
+
 @pytest.mark.alone
 @pytest.mark.slow
 def test_checking_a_configuration_costs_less_than_a_third_of_a_second_of_cpu(tmp_path: Path) -> None:
