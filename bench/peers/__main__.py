@@ -138,12 +138,13 @@ def send(row: Row, server: Server, total: int) -> tuple[Sample, list[bytes]]:
     pid, port, key = server
     kept: list[bytes] = []
     request = request_bytes(row.path, key, row.body, row.headers)
-    before = cpu_seconds(pid)
     try:  # the load stays awake where no upstream shares its core
+        before = cpu_seconds(pid)
         outcome = asyncio.run(run_load(port, request, total, CONNECTIONS, awake=row.kind == MCP, kept=kept))
-    except (RuntimeError, OSError, EOFError, TimeoutError) as error:
+        cpu_s = cpu_seconds(pid) - before
+    except (RuntimeError, OSError, EOFError, ValueError) as error:
         raise Wrong(str(error) or type(error).__name__) from None
-    return Sample((cpu_seconds(pid) - before) / outcome.requests * 1e6, outcome), kept
+    return Sample(cpu_s / outcome.requests * 1e6, outcome), kept
 
 
 def _measured(row: Row, server: Server, total: int) -> Sample:
@@ -243,7 +244,10 @@ def _texts_of_tools(server: Server) -> dict[str, str]:
 
 
 def _memory_mib(server: Server) -> float:
-    return sum(map(pss_mib, process_tree(server[0])))
+    """Of the process tree; no number if it has ended."""
+    with contextlib.suppress(OSError):
+        return sum(map(pss_mib, process_tree(server[0])))
+    return math.nan
 
 
 def _started(peers: Sequence[Peer], run: Run, stack: contextlib.ExitStack) -> dict[str, Server]:
