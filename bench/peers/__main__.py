@@ -2,9 +2,9 @@
 
 `python -m bench.peers [--rounds 3] [--with envoy,agentic-api,smg] [--svg FILE]`. Prints a table for each row: CPU of
 the server's process tree for a request, as a multiple of the row's yardstick (the median of the rounds' ratios),
-requests a second and latency of 16 connections; then memory, idle and after the load. Every answer is checked for being
-right: status, text, chunks and usage. A peer that is not installed, does not start or gives a wrong answer is left out,
-in words. Servers have the first core, the load and the upstream the last.
+requests a second and latency of 16 connections; then one of all multiples, with memory idle and after the load. Every
+answer is checked for being right: status, text, chunks and usage. A peer that is not installed, does not start or gives
+a wrong answer is left out, in words. Servers have the first core, the load and the upstream the last.
 """
 
 import argparse
@@ -301,9 +301,13 @@ def main(argv: Sequence[str] | None = None) -> None:
             taking = {each: server for each, server in servers.items() if row.kind in PEERS[each].speaks}
             all_figures[row] = measure(row, taking, given.rounds, given.seconds)
             report(row, all_figures[row])
-        print("\n| peer | version | MiB idle | MiB after the load |\n|---|---|---:|---:|")
-        for each, server in servers.items():
-            print(f"| {each} | {version(PEERS[each])} | {idle[each]:.0f} | {_memory_mib(server):.0f} |")
+        after = {each: _memory_mib(server) for each, server in servers.items()}
+    times = {row: ratios(row, figures) for row, figures in all_figures.items()}
+    head = " | ".join(row.name for row in times)
+    print(f"\n| | version | {head} | MiB idle, after |\n|---|---|{'---:|' * (len(times) + 1)}")
+    for each in servers:
+        shown = " | ".join(f"{found[each]:.3g}" if each in found else "–" for found in times.values())
+        print(f"| {each} | {version(PEERS[each])} | {shown} | {idle[each]:.0f}, {after[each]:.0f} |")
     if given.svg:
         given.svg.write_text(picture(all_figures, f"CPU of a request, {time.strftime('%Y-%m-%d')}"), encoding="utf-8")
 
