@@ -1,6 +1,7 @@
 """`make bench`: every measurement in turn, each in a process of its own; `python -m bench.NAME --help` runs one alone.
 
-A measurement that needs data or programs that are not here says so, and the next one follows.
+A measurement that needs data or programs that are not here says so, and the next one follows. `bench.peers`, which
+installs other programs, is not among them.
 """
 
 import subprocess

@@ -1,13 +1,12 @@
 """What one open stream costs a gateway: memory and CPU. `docs/capacity.md` calculates with it.
 
 `python -m bench.capacity [--streams N] [--seconds S]`. Upstream and clients run in this process; the gateway has the
-first core. CPU is the gateway's own (user and system), memory its proportional set size.
+first core. CPU is the gateway's own and its children's (user and system), memory its proportional set size.
 """
 
 import argparse
 import asyncio
 import contextlib
-import os
 import tempfile
 import time
 from pathlib import Path
@@ -15,21 +14,12 @@ from pathlib import Path
 import aiohttp
 from aiohttp import web
 
+from bench.load import cpu_seconds, pss_mib
 from bench.served import gateway_serving
 from bench.upstream import PIECES
 
 _CHUNKS_A_SECOND = 20
 """Chosen: a common rate of large models; the cost of a chunk does not depend on it."""
-
-
-def _pss_mib(pid: int) -> float:
-    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
-
-
-def _cpu_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _payload(piece: bytes) -> bytes:
@@ -67,7 +57,7 @@ async def _measure(streams: int, seconds: float) -> None:
     model += f"concurrent = {streams}\n[guardrail]\nenabled = 'off'\n[limits]\nin_flight_share = 1.0\n"
     with tempfile.TemporaryDirectory() as folder, gateway_serving(Path(folder), model, "chat") as (pid, port, key):
         await asyncio.sleep(2)
-        idle_mib, counts = _pss_mib(pid), [0] * streams
+        idle_mib, counts = pss_mib(pid), [0] * streams
         headers, connector = {"Authorization": f"Bearer {key}"}, aiohttp.TCPConnector(limit=0)
         async with aiohttp.ClientSession(
             headers=headers, connector=connector, timeout=aiohttp.ClientTimeout()
@@ -77,10 +67,10 @@ async def _measure(streams: int, seconds: float) -> None:
             async with asyncio.timeout(60):
                 while not all(counts):  # noqa: ASYNC110 - the streams count
                     await asyncio.sleep(0.1)
-            chunks, cpu_s, started = sum(counts), _cpu_s(pid), time.monotonic()
+            chunks, cpu_s, started = sum(counts), cpu_seconds(pid), time.monotonic()
             await asyncio.sleep(seconds)
-            chunks, cpu_s, took_s = sum(counts) - chunks, _cpu_s(pid) - cpu_s, time.monotonic() - started
-            busy_mib = _pss_mib(pid)
+            chunks, cpu_s, took_s = sum(counts) - chunks, cpu_seconds(pid) - cpu_s, time.monotonic() - started
+            busy_mib = pss_mib(pid)
             for task in readers:
                 task.cancel()
             await asyncio.gather(*readers, return_exceptions=True)

@@ -1,9 +1,20 @@
 """A load of fixed requests over kept-alive connections, from raw sockets; and a process's CPU time from the kernel."""
 
 import asyncio
+import contextlib
 import time
 from dataclasses import dataclass
 from pathlib import Path
+
+
+def process_tree(pid: int) -> list[int]:
+    """A process and all that it and its children started and that still run. A child may end while it is looked at."""
+    found = [pid]
+    for parent in found:
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            for task in Path(f"/proc/{parent}/task").iterdir():
+                found += map(int, (task / "children").read_text().split())
+    return found
 
 
 def cpu_seconds(pid: int) -> float:
@@ -11,9 +22,8 @@ def cpu_seconds(pid: int) -> float:
 
     From the scheduler's clock in nanoseconds: the kernel's other figure has ticks of 10 ms.
     """
-    own = sum(int((task / "schedstat").read_text().split()[0]) for task in Path(f"/proc/{pid}/task").iterdir()) / 1e9
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return own + sum(cpu_seconds(int(child)) for child in children)
+    tasks = (task for each in process_tree(pid) for task in Path(f"/proc/{each}/task").iterdir())
+    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
 
 
 def pss_mib(pid: int) -> float:
@@ -39,8 +49,10 @@ def request_bytes(path: str, key: str, body: bytes, headers: str = "") -> bytes:
     ).encode() + body
 
 
-async def run_load(port: int, request: bytes, total: int, connections: int, *, awake: bool = False) -> Outcome:
-    """Send `total` equal requests; raises RuntimeError at the first answer that is not 200.
+async def run_load(
+    port: int, request: bytes, total: int, connections: int, *, awake: bool = False, kept: list[bytes] | None = None
+) -> Outcome:
+    """Send `total` equal requests; raises RuntimeError at the first answer that is not 200. `kept` takes their bodies.
 
     `awake`: the load never sleeps while it waits. A server that writes to a sleeping process pays for waking it, about
     10 µs on a virtual machine, and how often the load sleeps depends on whose turns happen to fall together. Only for
@@ -51,7 +63,7 @@ async def run_load(port: int, request: bytes, total: int, connections: int, *, a
     spinning = asyncio.ensure_future(_spin()) if awake else None
     started = time.perf_counter()
     try:
-        await asyncio.gather(*(_one(port, request, share, latencies) for _ in range(connections)))
+        await asyncio.gather(*(_one(port, request, share, latencies, kept) for _ in range(connections)))
     finally:
         if spinning is not None:
             spinning.cancel()
@@ -87,14 +99,16 @@ async def _spin() -> None:
         await asyncio.sleep(0)
 
 
-async def _one(port: int, request: bytes, count: int, latencies: list[float]) -> None:
+async def _one(port: int, request: bytes, count: int, latencies: list[float], kept: list[bytes] | None) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 24)
     try:
         for _ in range(count):
             started = time.perf_counter()
             writer.write(request)
-            await _read_answer(reader)
+            body = await _read_answer(reader)
             latencies.append(time.perf_counter() - started)
+            if kept is not None:
+                kept.append(body)
     finally:
         writer.close()
 

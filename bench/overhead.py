@@ -23,6 +23,7 @@ import orjson
 from bench import bodies
 from bench.load import Outcome, cpu_seconds, first_pieces, pss_mib, request_bytes, run_load
 from bench.served import gateway_serving, running, wait_for
+from bench.upstream import CHUNKS
 from gateway.embedded.child_server import free_port
 
 SMALL = orjson.dumps({"model": "SvcLLM", "messages": [{"role": "user", "content": "Say it in few words, please."}]})
@@ -33,7 +34,6 @@ PACED = orjson.dumps({**orjson.loads(STREAM), "paced": True})
 RESPONSES = orjson.dumps({"model": "SvcLLM", "input": "Say it in few words, please.", "store": False})
 STORED = orjson.dumps({**orjson.loads(RESPONSES), "store": True})
 NAMED = orjson.dumps({**orjson.loads(PACED), "messages": [{"role": "user", "content": "Write to jane@posthaus.org."}]})
-CHUNKS = 100
 CHAT = "/v1/chat/completions"
 SETTINGS = {
     "": "",

@@ -7,8 +7,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from gateway.embedded.child_server import free_port
 
@@ -42,11 +43,11 @@ def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
 
 
 @contextlib.contextmanager
-def running(command: list[str], port: int, **options: object) -> Iterator[int]:
-    """A server process on the first core, from its first answer to the end of the block. Yields its pid."""
+def running(command: list[str], port: int, cores: Iterable[int] = frozenset((0,)), **options: object) -> Iterator[int]:
+    """A server process on `cores`, the first, from its first answer to the end of the block. Yields its pid."""
     process = subprocess.Popen(command, **options)  # type: ignore[call-overload]
     try:
-        os.sched_setaffinity(process.pid, {0})
+        os.sched_setaffinity(process.pid, cores)
         wait_for(port, process)
         yield process.pid
     finally:
@@ -73,8 +74,8 @@ def gateway_serving(
     create += [part for each in scope.split() for part in ("--scope", each)]
     path = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), tree)))
     env = {**os.environ, **({"PYTHONPATH": path} if path else {})}
-    place = {"cwd": tree or None}
-    made = subprocess.run(create, capture_output=True, text=True, check=True, env=env, **place)  # type: ignore[call-overload]
+    place: dict[str, Any] = {"cwd": tree or None}
+    made = subprocess.run(create, capture_output=True, text=True, check=True, env=env, **place)
     key = made.stdout.strip()
     serve = [sys.executable, "-m", "gateway", "serve", "--config", str(config), *state]
     named = {f"GATEWAY_CREDENTIAL_{name.upper()}": value for name, value in (credentials or {}).items()}

@@ -26,7 +26,7 @@ from typing import Any
 import aiohttp
 import orjson
 
-from bench.load import pss_mib
+from bench.load import process_tree, pss_mib
 from bench.soak_servers import PAGES, other_models_toml, picture, serve
 from tests.support.gateways import start_process, upstream_toml
 
@@ -190,17 +190,11 @@ KINDS: list[tuple[int, Callable[[Soak], Any]]] = [
 """(weight, request) of every kind."""
 
 
-def _tree(pid: int) -> dict[int, float]:
-    """The memory of a process and its children, in bytes. A child may end while it is looked at."""
-    memory = {pid: pss_mib(pid) * 2**20}
-    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            memory |= _tree(int(child))
-    return memory
-
-
 async def _sample(soak: Soak, pid: int) -> dict[str, float]:
-    memory = _tree(pid)
+    memory: dict[int, float] = {}
+    for each in process_tree(pid):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it ended while it was looked at
+            memory[each] = pss_mib(each) * 2**20
     async with soak.session.get(soak.ops_url + "/metrics") as answer:
         found = dict(re.findall(r"^(gateway_(?:tasks|in_flight)) (\S+)$", await answer.text(), re.MULTILINE))
     return {

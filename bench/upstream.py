@@ -1,9 +1,9 @@
 """A fast OpenAI-compatible upstream: fixed answers from a raw asyncio protocol, so that it is never what is measured.
 
 `python -m bench.upstream PORT`. Paths are ignored; a body with `"stream": true` (or `"stream":true`) is answered by a
-stream of 100 chunks in one burst, or, with `"paced":true` too, one a millisecond; anything else by a small completion.
-With `"seed":1` it calls `web_search` first, and answers once the body has a tool's output; with `"seed":2` a paced
-stream has ten chunks.
+stream of 100 chunks in one burst, or, with `"paced":true` too, one a millisecond; anything else by a small completion,
+and a GET by the list of models. With `"seed":1` it calls `web_search` first, and answers once the body has a tool's
+output; with `"seed":2` a paced stream has ten chunks.
 """
 
 import asyncio
@@ -13,16 +13,22 @@ from typing import cast
 import orjson
 import uvloop
 
-_CHUNKS = 100
+CHUNKS = 100
+"""Of a stream, that hold a word."""
+TEXT = "It is a small answer. " * 20
+"""What a whole answer says."""
+USAGE = {"prompt_tokens": 20, "completion_tokens": 100, "total_tokens": 120}
 _WORDS = (" the", " house", " stands", " near", " a", " river", " and", " looks", " south")
+WORDS = [_WORDS[number % len(_WORDS)] for number in range(CHUNKS)]
+"""What the chunks of a stream say, one each."""
 
 
 def _completion() -> bytes:
     answer = {
         "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "upstream-model",
-        "choices": [{"index": 0, "message": {"role": "assistant", "content": "It is a small answer. " * 20},
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": TEXT},
                      "finish_reason": "stop"}],
-        "usage": {"prompt_tokens": 20, "completion_tokens": 100, "total_tokens": 120},
+        "usage": USAGE,
     }  # fmt: skip
     return orjson.dumps(answer)
 
@@ -36,10 +42,10 @@ def _chunk(delta: dict[str, str], finish: str | None = None) -> bytes:
 def _stream() -> list[bytes]:
     usage = {
         "id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "upstream-model", "choices": [],
-        "usage": {"prompt_tokens": 20, "completion_tokens": 100, "total_tokens": 120},
+        "usage": USAGE,
     }  # fmt: skip
     parts = [_chunk({"role": "assistant", "content": ""})]
-    parts += [_chunk({"content": _WORDS[number % len(_WORDS)]}) for number in range(_CHUNKS)]
+    parts += [_chunk({"content": word}) for word in WORDS]
     parts += [_chunk({}, "stop"), b"data: " + orjson.dumps(usage) + b"\n\n", b"data: [DONE]\n\n"]
     return [b"%x\r\n%s\r\n" % (len(part), part) for part in parts] + [b"0\r\n\r\n"]
 
@@ -61,6 +67,7 @@ def _answer(body: bytes) -> bytes:
 
 
 WHOLE, CALL = _answer(_completion()), _answer(_call())
+_MODELS = _answer(orjson.dumps({"object": "list", "data": [{"id": "SvcLLM"}, {"id": "upstream-model"}]}))
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 PIECES = [HEAD, *_stream()]
 STREAM = b"".join(PIECES)
@@ -83,7 +90,9 @@ class FastUpstream(asyncio.Protocol):
                 return
             body, self.pending = self.pending[end + 4 : end + 4 + size], self.pending[end + 4 + size :]
             streamed = b'"stream":true' in body or b'"stream": true' in body
-            if b'"seed":1' in body and b'"role":"tool"' not in body:
+            if head.startswith(b"get "):
+                self.transport.write(_MODELS)
+            elif b'"seed":1' in body and b'"role":"tool"' not in body:
                 self.transport.write(CALL)
             elif streamed and b'"paced":true' in body:
                 self.say(0, _FEW if b'"seed":2' in body else PIECES)

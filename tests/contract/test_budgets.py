@@ -17,7 +17,7 @@ from tests.support.paths import ROOT
 BUDGETS = {
     "access": 1729,
     "app": 1023,
-    "bench": 6679,
+    "bench": 6660,
     "calls": 757,
     "child": 418,
     "cli": 2309,
