@@ -25,7 +25,7 @@ MEASURED := $(addprefix tests/flows/test_,any_backend.py background.py compactio
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-fast test-system check bench shape clean lock install
+.PHONY: help run test test-fast test-system check bench bench-peers shape clean lock install
 .PHONY: install-service uninstall-service upgrade rollback deb
 
 help:  ## show this list
@@ -104,6 +104,9 @@ deb:  ## root: a Debian package of this checkout for this machine's Python
 
 bench: $(VENV)/.installed-dev  ## side-by-side measurements; prints ratios
 	$(BIN)/python -m bench
+
+bench-peers: $(VENV)/.installed-dev  ## the gateway beside nginx, LiteLLM, the MCP SDK and FastMCP in one run (WITH=envoy,agentic-api,smg adds these)
+	$(BIN)/python -m bench.peers $(if $(WITH),--with $(WITH)) --svg docs/pictures/peers.svg
 
 shape: $(VENV)/.installed-dev  ## where files may be folded or cut: single importers, short files, long functions, the largest
 	$(BIN)/python -m bench.shape

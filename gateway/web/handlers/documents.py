@@ -41,7 +41,7 @@ _GROUP = re.compile(r"^\| ([a-z][^|]{2,60}) \| (\[[^|\n]+|a first[^|\n]+) \|$", 
 _PAGE_LINK = re.compile(r"\]\((?:docs/)?([\w-]+)\.md\)")
 """A row of the README's table of what to read next, and the pages that it names."""
 
-_FILE_TYPES = {".png": "image/png", ".json": "application/json", ".yml": "text/plain"}
+_FILE_TYPES = {".png": "image/png", ".svg": "image/svg+xml", ".json": "application/json", ".yml": "text/plain"}
 
 
 class DocumentPages:
