@@ -39,16 +39,16 @@ from gateway.runtime.service import BEAT, BEAT_S, END, MAX_OLD, READY, REPLACED,
 from gateway.web.server.runner import Listener
 
 
-def settle_memory(shares_memory: bool = False) -> None:
+def settle_memory(is_frozen: bool = False) -> None:
     """Make garbage collections rare: exempt the objects that exist now, which live as long as the process, and raise
     the thresholds, since the objects of a request are freed by reference counts.
 
-    `shares_memory`: the process was forked from one that has exempted its objects already. They stay so, since looking
-    at one writes to it, which copies its memory.
+    `is_frozen`: what was imported is exempt already and stays so: looking at it takes 30 ms, and writes to it, which
+    copies memory that is shared with the fork server.
 
     Measured: the default thresholds cost a tenth of the CPU of a small chat.
     """
-    if not shares_memory:
+    if not is_frozen:
         gc.unfreeze()
     gc.collect()
     gc.freeze()
@@ -139,7 +139,7 @@ class SingleProcess:
     async def start(self) -> None:
         """Listen. Raises OSError or GatewayError."""
         await self._instance.start(self._sockets)
-        settle_memory()
+        settle_memory(is_frozen=True)
 
     async def replace(self, config: Config) -> None:
         """Serve another configuration, then drain the old one without waiting for it. Raises OSError or GatewayError;
@@ -201,7 +201,7 @@ async def _work(assignment: Assignment, listening: list[socket.socket], ours: so
     shared = ProcessResources(servers.upstreams, lambda: channel.waiting, assignment.metrics_folder)
     instance = AppInstance(assignment.config, shared, sockets.docs_address)
     await instance.start(sockets)
-    settle_memory(shares_memory=True)
+    settle_memory(is_frozen=True)
     tasks = [asyncio.create_task(channel.listen(stop, instance)), asyncio.create_task(channel.beat())]
     await stop.wait()
     sockets.product.close()  # the instance has its own copy, which it closes when it stops accepting
