@@ -7,7 +7,6 @@ its code needs other libraries. Source: xllamacpp 2026.10 (llama.cpp server), tr
 It ends when the process that started it ends (prctl(2), Linux, read 2026-11-21).
 """
 
-import ctypes
 import hashlib
 import importlib
 import importlib.util
@@ -27,6 +26,7 @@ def die_with_parent() -> None:
 
     Call it early, from the main thread: a parent that has ended before is not noticed.
     """
+    ctypes = importlib.import_module("ctypes")  # half a megabyte, which no supervisor and no worker needs
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
