@@ -227,7 +227,7 @@ class Masking:
         elif restorer is not None or (self._sanitizer.responses and not reply.was_masked):
             dialect, stats = self._dialect, self._stats
             note = lambda entity: _count(stats, {entity: 1})  # noqa: E731
-            mask = self._sanitizer.stream(
+            mask = await self._sanitizer.stream(
                 dialect.event_slots,
                 note,
                 restorer,

@@ -4,7 +4,9 @@ Chunks bound the time that one step keeps the interpreter (about 10 ms), the mem
 work budget one dense part can spend. A chunk ends where a stream's holdback would begin, so that no value is split.
 """
 
-from collections.abc import Callable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
 
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
@@ -87,3 +89,21 @@ def _holdback_start(text: str, low: int, high: int) -> int:
     view = View(text[low:high])
     index = holdback_start(view.folded, 0)
     return low + view.origin(index, index + 1)[0] if index < len(view.folded) else high
+
+
+class Joined:
+    """Texts laid end to end with a separator between, which are scanned at once, and the way back to each of them."""
+
+    def __init__(self, texts: Sequence[str], separator: str) -> None:
+        self.text = separator.join(texts)
+        self._sizes = [len(text) for text in texts]
+        self._starts = [0, *accumulate(size + len(separator) for size in self._sizes)]
+
+    def touched(self, start: int, end: int) -> Iterator[tuple[int, int, int]]:
+        """(index of a text, start, end) for each part of a text that [start, end) of the joined text covers."""
+        first = bisect_right(self._starts, start) - 1
+        for index in range(first, min(bisect_left(self._starts, end), len(self._sizes))):
+            shift = self._starts[index]
+            low, high = max(start - shift, 0), min(end - shift, self._sizes[index])
+            if low < high:
+                yield index, low, high

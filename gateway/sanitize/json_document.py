@@ -3,12 +3,12 @@
 They stay JSON. Short texts of a document are scanned together, as a group of slots.
 """
 
+import importlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import orjson
 
-from gateway.sanitize.detectors.named_secrets import is_password_name
 from gateway.texts import GroupSlot, TextSlot
 
 _MIN_NUMBER, _MIN_PIN = 100_000_000, 1_000
@@ -73,7 +73,8 @@ class JsonDocument:
         if name not in self._passwords:
             if len(self._passwords) == _MAX_PIN_NAMES:
                 return False
-            self._passwords[name] = is_password_name(name)
+            detector = importlib.import_module("gateway.sanitize.detectors.named_secrets")  # loaded at first use
+            self._passwords[name] = detector.is_password_name(name)
         return self._passwords[name]
 
     def groups(self) -> Iterator[TextSlot]:

@@ -6,12 +6,13 @@ into messages. Knows no interface and no HTTP: texts come as units of slots that
 """
 
 import asyncio
+import importlib
 import re
 import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -26,12 +27,14 @@ from gateway.sanitize.known_clean import KnownClean
 from gateway.sanitize.placeholders import Placeholders
 from gateway.sanitize.policy import GUARDRAIL_ENTITIES, Action, ActionTable, Direction, actions
 from gateway.sanitize.restoring import Restorer
-from gateway.sanitize.scanner import Scanner
 from gateway.sanitize.slot_mask import IN_THREAD_CHARS, KnownValues, Masks, SlotMasker, weight_of
 from gateway.sanitize.sparing import Finder, SparingScanner
 from gateway.sanitize.stream_mask import StreamMask
 from gateway.sanitize.work_budget import SharedAllowance
 from gateway.texts import TextSlot, TextUnit
+
+if TYPE_CHECKING:
+    from gateway.sanitize.scanner import Scanner
 
 BLOCK = 8
 """Units of a conversation that are known together: a digest for each of two hundred messages takes as long as all else.
@@ -126,7 +129,7 @@ class Sanitizer:
         self.guardrail = guardrail
         self._strict = config.profile == "strict"
         self._threads = FairQueue(_SCANS_AT_ONCE, spare=_SPARE_SCANS)
-        self._scanner = Scanner(config.patterns, config.allow_list)
+        self._config = config
         self._clean_units = KnownClean()
         self.restore_tools = config.restore_tools
         self._no_actions = ActionTable.empty()
@@ -135,12 +138,25 @@ class Sanitizer:
             "responses": actions(config, "responses"),
         }
 
+    @cached_property
+    def _scanner(self) -> "Scanner":
+        """Imported when first used: its patterns take 50 ms to compile, and 2 MiB."""
+        scanner: type[Scanner] = importlib.import_module("gateway.sanitize.scanner").Scanner
+        return scanner(self._config.patterns, self._config.allow_list)
+
+    async def _load(self) -> None:
+        """Have the detectors ready; at the first call they are compiled in a thread, beside which others get turns."""
+        if "_scanner" not in self.__dict__:
+            await in_thread(lambda: self._scanner)
+
     def is_known_clean(self, unit: TextUnit, direction: Direction) -> bool:
         """Whether `clean` can be skipped: the detectors found nothing in these texts, and no guardrail is on."""
-        scan_token = unit.scan_token
-        if scan_token is None or direction not in scan_token.scanned_clean:
-            return False
-        return self.guardrail is None or not self.guardrail.enabled
+        token = unit.scan_token
+        return token is not None and direction in token.scanned_clean and not self._judges
+
+    @property
+    def _judges(self) -> bool:
+        return self.guardrail is not None and self.guardrail.enabled
 
     async def clean(self, unit: TextUnit, direction: Direction, work: RequestWork | None = None) -> Verdict:
         """Mask a unit's slots in place. A blocked unit has the verdict's `refusal`; this method does not raise it.
@@ -149,6 +165,7 @@ class Sanitizer:
 
         Raises SanitizerFailed when a detector failed, or the guardrail failed and the policy is to refuse.
         """
+        await self._load()
         verdict, scan_token, work = Verdict(direction), unit.scan_token, work or RequestWork()
         digest = None if unit.whole is None else self._digest(unit.whole, direction)
         if not (
@@ -199,7 +216,7 @@ class Sanitizer:
     def block_digest(self, units: Sequence[TextUnit], direction: Direction) -> bytes | None:
         """What BLOCK units that follow each other are known by when they come again together: those of a conversation
         that grows do. None for fewer, and where each is to be looked at by itself."""
-        if len(units) < BLOCK or (self.guardrail is not None and self.guardrail.enabled):
+        if len(units) < BLOCK or self._judges:
             return None
         wholes = [unit.whole if (only := unit.only_slot) is None else _content_of(only) for unit in units]
         return None if None in wholes else self._digest(wholes, direction)
@@ -220,8 +237,7 @@ class Sanitizer:
                     await work.pace()
                 masker.clean(only)  # what follows does the same, by steps that one short text does not need
                 return
-            is_judged = self.guardrail is not None and self.guardrail.enabled
-            for slots in unit.steps(keeps_all=is_judged or direction == "responses"):  # answers may be cut by them
+            for slots in unit.steps(keeps_all=self._judges or direction == "responses"):  # answers may be cut by them
                 work.allowance.left -= _STEP_UNITS
                 await self._clean_slots(masker, slots, work)
                 if verdict.refusal is not None and direction == "requests":
@@ -250,7 +266,7 @@ class Sanitizer:
         async with self._threads.hold(key_id):
             await in_thread(work)
 
-    def stream(
+    async def stream(
         self,
         slots_of: Callable[[Json], Iterable[TextSlot]],
         note: Callable[[str], None],
@@ -267,6 +283,7 @@ class Sanitizer:
 
         The guardrail does not read streams: each paragraph would have to wait for it.
         """
+        await self._load()
         table = self._actions["responses"] if self.responses and finds else self._no_actions
         return StreamMask(
             self._scanner,

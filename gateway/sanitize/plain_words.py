@@ -5,11 +5,11 @@ A `plain_text_cut` that is not -1 implies `Scanner.scan_uncached(text) == []`, a
 escapes, long words, names of secrets). A new detector must add its signs here; property tests hold both together.
 """
 
+import importlib
 import re
 
 import re2
 
-from gateway.sanitize.detectors.named_secrets import NAMES
 from gateway.sanitize.folding import folded
 from gateway.sanitize.holdback import ADDRESS_LINKS, holdback_start
 from gateway.sanitize.re2_search import searcher
@@ -40,7 +40,6 @@ _LONG_VALUE = re.compile(rb"[^\s]{12,64}")
 the match; the rest of a longer word is matched as the next word."""
 _LINE_FEED = 0x0A
 _LINKS = frozenset(link.decode() for link in ADDRESS_LINKS)
-_SECRET_NAME = searcher(re2.compile(NAMES))
 
 
 def _class_of(code: int) -> int:
@@ -76,7 +75,7 @@ def plain_text_cut(text: str, start: int) -> int:
         if not _are_signs_harmless(classes, plain):
             return -1
         has_unusual = has_unusual or "'" in classes or ":" in classes
-    if has_unusual and _SECRET_NAME(plain, 0)[0] >= 0:
+    if has_unusual and importlib.import_module("gateway.sanitize.detectors.named_secrets").FIND_NAME(plain, 0)[0] >= 0:
         return -1
     begin = -1 if _LINE_FEED in plain else _plain_holdback_start(classes, start)
     if begin < 0:

@@ -5,16 +5,15 @@ checks candidates within a bounded distance and charges a WorkBudget, so a scan'
 """
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from itertools import accumulate
 
 import re2
 
 from gateway.config.settings import SanitizePattern
 from gateway.resilience.single_flight import go_on
-from gateway.sanitize.chunks import CHUNK_CHARS, scan_chunked, scan_chunks, shifted
+from gateway.sanitize.chunks import CHUNK_CHARS, Joined, scan_chunked, scan_chunks, shifted
 from gateway.sanitize.detectors.cards import (
     CARD_WORDS,
     DigitRun,
@@ -96,24 +95,6 @@ class _NumberDetectors:
         phone = self._phones.find(run)
         if phone is not None:
             findings.append(phone)
-
-
-class Joined:
-    """Texts laid end to end with a separator between, which are scanned at once, and the way back to each of them."""
-
-    def __init__(self, texts: Sequence[str], separator: str) -> None:
-        self.text = separator.join(texts)
-        self._sizes = [len(text) for text in texts]
-        self._starts = [0, *accumulate(size + len(separator) for size in self._sizes)]
-
-    def touched(self, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-        """(index of a text, start, end) for each part of a text that [start, end) of the joined text covers."""
-        first = bisect_right(self._starts, start) - 1
-        for index in range(first, min(bisect_left(self._starts, end), len(self._sizes))):
-            shift = self._starts[index]
-            low, high = max(start - shift, 0), min(end - shift, self._sizes[index])
-            if low < high:
-                yield index, low, high
 
 
 class Scanner:

@@ -11,6 +11,7 @@ from typing import TypeAlias
 import orjson
 import re2
 
+from gateway.sanitize.chunks import Joined
 from gateway.sanitize.encoded_text import SHORT_DATA_CHARS, read
 from gateway.sanitize.findings import Finding, mask_of
 from gateway.sanitize.json_document import JsonDocument, TooDeep
@@ -19,7 +20,6 @@ from gateway.sanitize.placeholders import TYPED, Placeholders
 from gateway.sanitize.policy import Action, ActionTable
 from gateway.sanitize.re2_search import searcher
 from gateway.sanitize.restoring import reads_as_json
-from gateway.sanitize.scanner import Joined
 from gateway.sanitize.sparing import Finder
 from gateway.sanitize.split_values import mask_seams
 from gateway.sanitize.work_budget import SharedAllowance

@@ -13,8 +13,8 @@ Runs before the texts are scanned one by one, which would mask half a value and 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import NamedTuple
 
+from gateway.sanitize.chunks import Joined
 from gateway.sanitize.findings import Finding
-from gateway.sanitize.scanner import Joined
 from gateway.texts import TextSlot
 
 _WINDOW_CHARS = 256

@@ -39,7 +39,7 @@ from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable
 from contextlib import suppress
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gateway.domain import Event, EventBatch, EventStream, Json, RelayTemplate
 from gateway.errors import ContentBlocked, GatewayError, SanitizerFailed
@@ -51,12 +51,14 @@ from gateway.sanitize.placeholders import Placeholders
 from gateway.sanitize.plain_words import plain_text_cut
 from gateway.sanitize.policy import Action, ActionTable
 from gateway.sanitize.restoring import Restorer
-from gateway.sanitize.scanner import Scanner
 from gateway.sanitize.slot_mask import IN_THREAD_CHARS, SlotMasker, weight_of
 from gateway.sanitize.sparing import SparingScanner
 from gateway.texts import TextSlot
 from gateway.wire import sse
 from gateway.wire.url_citations import KeptLinks, Shift
+
+if TYPE_CHECKING:
+    from gateway.sanitize.scanner import Scanner
 
 Place: TypeAlias = Callable[[Callable[[], object]], Awaitable[object]]
 """Does work on one long text where it holds nobody up."""
@@ -93,7 +95,7 @@ class _Judge:
 
     def __init__(
         self,
-        scanner: Scanner,
+        scanner: "Scanner",
         actions: ActionTable,
         on_finding: Callable[[str], None],
         restorer: Restorer | None,
@@ -195,7 +197,7 @@ class StreamMask:
 
     def __init__(
         self,
-        scanner: Scanner,
+        scanner: "Scanner",
         actions: ActionTable,
         slots_of: Callable[[Json], Iterable[TextSlot]],
         on_finding: Callable[[str], None],
