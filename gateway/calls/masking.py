@@ -223,10 +223,9 @@ class Masking:
         elif reply.whole_answers:
             reply.events = self._clean_answers(reply.events)
         elif restorer is not None or (self._sanitizer.responses and not reply.was_masked):
-            await self._sanitizer.load()
             dialect, stats = self._dialect, self._stats
             note = lambda entity: _count(stats, {entity: 1})  # noqa: E731
-            mask = self._sanitizer.stream(
+            mask = await self._sanitizer.stream(
                 dialect.event_slots,
                 note,
                 restorer,

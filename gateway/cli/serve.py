@@ -35,20 +35,16 @@ def _serve(arguments: argparse.Namespace, environment: Environment) -> int:
     prepare = importlib.import_module("gateway.runtime.prepare")
     read = partial(prepare.prepare, arguments.config, arguments.state_dir, environment)
     supervisor = importlib.import_module("gateway.runtime.supervisor")
-    fork_server = None
+    first, reload, fork_server = partial(read, is_first=True), read, None
     if arguments.supervised:
         importlib.import_module("gateway.runtime.workers")
         folder = metrics_folder(environment, arguments.state_dir or environment.state_dir)
         fork_server = ForkServer.forked(worker_environment(environment, folder))
-    if arguments.supervised:
-        reload = partial(prepare.in_child, read)
-        config = prepare.in_child(partial(read, is_first=True))
-    else:
-        reload, config = read, read(is_first=True)
+        first, reload = partial(prepare.in_child, first), partial(prepare.in_child, read)
+    config = first()
     has_workers = arguments.supervised or config.server.workers > 1
     if has_workers:
-        pool = importlib.import_module("gateway.runtime.workers").WorkerPool
-        make_service = partial(pool, fork_server=fork_server)
+        make_service = partial(importlib.import_module("gateway.runtime.workers").WorkerPool, fork_server=fork_server)
     else:
         make_service = importlib.import_module("gateway.runtime.worker").SingleProcess
     gc.freeze()

@@ -140,22 +140,22 @@ class Sanitizer:
     @cached_property
     def _scanner(self) -> "Scanner":
         """Imported when first used: its patterns take 50 ms to compile, and 2 MiB."""
-        scanner: Scanner = importlib.import_module("gateway.sanitize.scanner").Scanner(
-            self._config.patterns, self._config.allow_list
-        )
-        return scanner
+        scanner: type[Scanner] = importlib.import_module("gateway.sanitize.scanner").Scanner
+        return scanner(self._config.patterns, self._config.allow_list)
 
-    async def load(self) -> None:
+    async def _load(self) -> None:
         """Have the detectors ready; at the first call they are compiled in a thread, beside which others get turns."""
         if "_scanner" not in self.__dict__:
             await in_thread(lambda: self._scanner)
 
     def is_known_clean(self, unit: TextUnit, direction: Direction) -> bool:
         """Whether `clean` can be skipped: the detectors found nothing in these texts, and no guardrail is on."""
-        scan_token = unit.scan_token
-        if scan_token is None or direction not in scan_token.scanned_clean:
-            return False
-        return self.guardrail is None or not self.guardrail.enabled
+        token = unit.scan_token
+        return token is not None and direction in token.scanned_clean and not self._judges
+
+    @property
+    def _judges(self) -> bool:
+        return self.guardrail is not None and self.guardrail.enabled
 
     async def clean(self, unit: TextUnit, direction: Direction, work: RequestWork | None = None) -> Verdict:
         """Mask a unit's slots in place. A blocked unit has the verdict's `refusal`; this method does not raise it.
@@ -164,7 +164,7 @@ class Sanitizer:
 
         Raises SanitizerFailed when a detector failed, or the guardrail failed and the policy is to refuse.
         """
-        await self.load()
+        await self._load()
         verdict, scan_token, work = Verdict(direction), unit.scan_token, work or RequestWork()
         digest = None if unit.whole is None else self._digest(unit.whole, direction)
         if not (
@@ -215,7 +215,7 @@ class Sanitizer:
     def block_digest(self, messages: Sequence[Any], direction: Direction) -> bytes | None:
         """What BLOCK messages that follow each other are known by when they come again together: those of a
         conversation that grows do. None for fewer, and where each is to be looked at by itself."""
-        if len(messages) < BLOCK or (self.guardrail is not None and self.guardrail.enabled):
+        if len(messages) < BLOCK or self._judges:
             return None
         return self._digest(messages, direction)
 
@@ -235,8 +235,7 @@ class Sanitizer:
                     await work.pace()
                 masker.clean(only)  # what follows does the same, by steps that one short text does not need
                 return
-            is_judged = self.guardrail is not None and self.guardrail.enabled
-            for slots in unit.steps(keeps_all=is_judged or direction == "responses"):  # answers may be cut by them
+            for slots in unit.steps(keeps_all=self._judges or direction == "responses"):  # answers may be cut by them
                 work.allowance.left -= _STEP_UNITS
                 await self._clean_slots(masker, slots, work)
                 if verdict.refusal is not None and direction == "requests":
@@ -265,7 +264,7 @@ class Sanitizer:
         async with self._threads.hold(key_id):
             await in_thread(work)
 
-    def stream(
+    async def stream(
         self,
         slots_of: Callable[[Json], Iterable[TextSlot]],
         note: Callable[[str], None],
@@ -284,6 +283,7 @@ class Sanitizer:
 
         The guardrail does not read streams: each paragraph would have to wait for it.
         """
+        await self._load()
         table = self._actions["responses"] if self.responses and finds else self._no_actions
         return StreamMask(
             self._scanner,

@@ -46,7 +46,8 @@ _LINKS = frozenset(link.decode() for link in ADDRESS_LINKS)
 @functools.cache
 def _find_name() -> Search:
     """The search for names of secrets, which is compiled with the detectors."""
-    return searcher(importlib.import_module("gateway.sanitize.detectors.named_secrets").NAMED)
+    search: Search = importlib.import_module("gateway.sanitize.detectors.named_secrets").FIND_NAME
+    return search
 
 
 def _class_of(code: int) -> int:

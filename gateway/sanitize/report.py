@@ -3,6 +3,7 @@
 Uses the detectors only, not the guardrail. Shows at most the first four characters of a value.
 """
 
+import importlib
 from dataclasses import replace
 
 from gateway.config.settings import Sanitize
@@ -10,7 +11,6 @@ from gateway.domain import Json
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.placeholders import Placeholders
 from gateway.sanitize.policy import ActionTable, actions
-from gateway.sanitize.scanner import Scanner
 from gateway.sanitize.slot_mask import Masks
 
 
@@ -21,7 +21,8 @@ def preview(text: str, config: Sanitize, profile: str | None = None) -> Json:
     `start` and `end` count characters (code points) of the text; `request` and `response` are the actions.
     """
     config = config if profile is None else replace(config, profile=profile)
-    findings = Scanner(config.patterns, config.allow_list).scan(text)
+    scanner = importlib.import_module("gateway.sanitize.scanner")  # the console's process goes without until then
+    findings: list[Finding] = scanner.Scanner(config.patterns, config.allow_list).scan(text)
     request_actions, response_actions = actions(config, "requests"), actions(config, "responses")
     rows = []
     for finding in findings:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.growth import SIZES, careful_look, grows, quick_look
+from bench.growth import MOST_GROWTH, SIZES, careful_look, grows, growth, quick_look
 from bench.pattern_finder import AnyPattern, Found, PatternCall, pattern_calls, patterns_of, reachable
 from bench.pattern_memory import MOST_BYTES_PER_CHAR, bytes_per_char, repeats_groups
 from bench.pattern_strings import texts
@@ -135,10 +135,14 @@ def test_a_new_pattern_takes_little_time_and_in_step_with_its_text() -> None:
 def test_a_quadratic_pattern_is_noticed(source: str) -> None:
     pattern = re.compile(source, re.DOTALL)
     search = _search(pattern)
-    assert any(
-        grows(search, lambda size, case=case: case[0] + case[1] * (size // len(case[1])) + case[2])  # type: ignore[misc]
-        for case in texts(pattern)
-    )
+    makes = [lambda size, case=case: case[0] + case[1] * (size // len(case[1])) + case[2] for case in texts(pattern)]
+    suspects = (make for make in makes if not quick_look(search, make).linear)
+    assert any(growth(search, make).worst >= MOST_GROWTH for make in suspects)
+
+
+@pytest.mark.slow
+def test_a_quadratic_pattern_is_noticed_at_much_larger_inputs_too() -> None:
+    assert grows(_search(re.compile("a[^z]*z")), "a".__mul__) is not None
 
 
 @pytest.mark.slow

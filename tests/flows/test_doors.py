@@ -33,6 +33,7 @@ from tests.support.doors import (
     Play,
     RunDoor,
     RunWay,
+    SocketWay,
     Stage,
     Told,
     Way,
@@ -436,6 +437,9 @@ async def test_what_runs_ends_with_its_key(plain: Stage, door: Door, case: str, 
         await asyncio.wait({task}, timeout=ends_s)
         assert task.done() and (await task).error is not None
         await asyncio.wait_for(held.released.wait(), ends_s)
+        if isinstance(way, SocketWay):
+            assert (await way.socket.event())["status"] == 401
+            assert await way.socket.event() is None and way.socket.raw.close_code == 1008
 
 
 @row("an expired key is refused")

@@ -135,7 +135,7 @@ async def test_what_a_search_provider_says_of_a_failure_holds_no_secret(
         server = await start_gateway(toml, CREDENTIALS_DIRECTORY=credentials)
         for status in (400, 401, 500):
             words = f"{plants.key(f'{status}')} is refused, password={plants.token(f'{status} named')}"
-            site.failures = [(status, {}, {"error": {"message": words}})] * 20
+            site.failures = [(status, {"Retry-After": "0"}, {"error": {"message": words}})] * 20
             await check(server, plants, [("search", {"query": f"q{status}"}), ("search_status", {})], 2)
 
 

@@ -7,7 +7,6 @@ from typing import Any
 import aiohttp
 import pytest
 
-from gateway.access.keys import KeyFile
 from tests.support import upstream as up
 from tests.support.asking import toml
 from tests.support.gateways import InProcessGateway, StartGateway
@@ -226,21 +225,6 @@ async def test_a_key_has_so_many_sockets_and_a_place_becomes_free(
                     break
             except aiohttp.WSServerHandshakeError:
                 await asyncio.sleep(0.02)
-
-
-async def test_a_revoked_key_ends_its_socket(server: InProcessGateway, upstream: Upstream) -> None:
-    key = server.make_key("responses")
-    upstream.will(up.silent(upstream, *up.text_stream()[:2]))
-    async with opened(server, key) as socket:
-        await socket.create(input="hi")
-        await asyncio.wait_for(upstream.arrived.wait(), LIMIT_S)
-        KeyFile(server.config.state_dir / server.config.access.keys_file).revoke(key.split("_")[1])
-        events = []
-        async with asyncio.timeout(5):
-            while (event := await socket.event()) is not None:
-                events.append(event)
-        assert events[-1]["status"] == 401 and socket.raw.close_code == 1008
-        await asyncio.wait_for(upstream.released.wait(), LIMIT_S)
 
 
 async def test_a_drain_lets_turns_finish_says_so_and_closes(server: InProcessGateway, upstream: Upstream) -> None:

@@ -208,19 +208,20 @@ def quarter_turns(reader: LineReader, pixels: Any, lines: list[Line]) -> tuple[i
     tall = mostly_tall(lines)
     sample = sorted(lines, key=lambda line: -max(line.rect.width, line.rect.height))[:SAMPLE_LINES]
     upright = reader.read_all(pixels, sample, upside_down=False)
-    if not tall and _mean_score(upright) >= SURE_SCORE:
-        pairs = zip(sample, upright, strict=True)
-        readings = {id(old): new for old, new in pairs if new.score >= SURE_SCORE}  # others may be turned themselves
-        return 0, [readings.get(id(line), line) for line in lines]
+    is_upright, pairs = not tall and _mean_score(upright) >= SURE_SCORE, list(zip(sample, upright, strict=True))
+    doubtful = [old for old, new in pairs if new.score < SURE_SCORE] if is_upright else sample
+    turned = {id(line): reader.turned_score(pixels, line) for line in doubtful}
+    readings = {id(old): new for old, new in pairs if turned.get(id(old), 0) < SURE_SCORE}  # others may be turned
+    lines = [readings.get(id(line), line) for line in lines]
+    if is_upright or sum(turned.values()) < sum(line.score for line in upright):
+        return int(tall), lines  # a careful reading of turned lines would take as long as all else
     flipped = reader.read_all(pixels, sample, upside_down=True)
     is_known = tall or _mean_score(flipped) >= SURE_SCORE
     if not is_known and clear_guess(" ".join(line.text for line in upright)) != LATIN:
         return 0, lines  # upright, in letters that the reader does not know
     is_sure = _mean_score(flipped) >= FLIPPED_SCORE
     is_flipped = _mean_score(flipped) > _mean_score(upright) + (BETTER_BY if is_sure else MUCH_BETTER_BY)
-    if tall:
-        return (3 if is_flipped else 1), lines
-    return (2 if is_flipped else 0), lines
+    return 2 * is_flipped + tall, lines
 
 
 def _mean_score(lines: list[Line]) -> float:

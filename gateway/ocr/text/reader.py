@@ -572,13 +572,9 @@ class LineReader:
             crop = crop[::-1, ::-1]
         reading = self._recognise(crop)
         is_turned = False
-        if upside_down is None and reading.score < DOUBTFUL_SCORE:
-            turned = self._quick(crop[::-1, ::-1][:, : TURNED_HEIGHTS * len(crop)])
-            if turned.score >= DOUBTFUL_SCORE:
-                turned = self._recognise(crop[::-1, ::-1])
-            is_turned = (
-                turned.score >= max(TURNED_SCORE, reading.score + TURNED_BY) and len(turned.text) >= TURNED_CHARS
-            )
+        if upside_down is None and reading.score < DOUBTFUL_SCORE <= self.turned_score(pixels, line):
+            turned, enough = self._recognise(crop[::-1, ::-1]), max(TURNED_SCORE, reading.score + TURNED_BY)
+            is_turned = turned.score >= enough and len(turned.text) >= TURNED_CHARS
             reading = turned if is_turned else reading
         settled, doubts = settle(reading.text, reading.seconds)
         reading = reading._replace(text=settled)
@@ -596,6 +592,11 @@ class LineReader:
             words=words,
             letters=() if is_turned else _letters(reading, line, downwards),
         )
+
+    def turned_score(self, pixels: Any, line: Line) -> float:
+        """The score of a line's beginning turned by 180 degrees, as the quick recogniser alone reads it."""
+        crop, _ = self._crop(pixels, line)
+        return self._quick(crop[::-1, ::-1][:, : TURNED_HEIGHTS * len(crop)]).score
 
     def _crop(self, pixels: Any, line: Line) -> tuple[Any, bool]:
         numpy = self._numpy

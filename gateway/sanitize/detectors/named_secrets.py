@@ -386,7 +386,7 @@ def grouped_key(text: bytes, at: int, naming: Naming) -> Finding | None:
     return None if groups is None or groups.group().isalpha() else Finding(at, groups.end(), "SECRET")
 
 
-_FIND_NAME = searcher(NAMED)
+FIND_NAME = searcher(NAMED)
 _NOTHING: Mapping[int, int] = {}
 _CHANGED = (b'" -> "', b"' -> '", b'" => "', b"' => '")
 _SENTENCE_GOES_ON = frozenset((b" ", b",", b";", b".", b"'", b'"', b"`", b")"))
@@ -420,11 +420,11 @@ def find_named_secrets(view: View, budget: WorkBudget, known: Mapping[int, int] 
     text = view.folded
     namings, at = Namings(text, budget), 0
     while True:
-        start, at = _FIND_NAME(text, at)
+        start, at = FIND_NAME(text, at)
         if start < 0:
             break
         name_end = at
-        if _PROSE.match(text, at) is not None and _IS_STRONG_NAMED_SECRETS.match(text, start) is None:
+        if _PROSE.match(text, at) is not None and _IS_STRONG.match(text, start) is None:
             budget.spend(6)
             continue
         budget.spend(16)
@@ -536,7 +536,6 @@ def find_member(name: str, value: str) -> Finding | None:
 
 _MAX_NAME_CHARS, _MAX_MEMBER_CHARS = 80, 512
 """Longer values are texts, which are scanned as such."""
-_IS_STRONG_NAMED_SECRETS = re.compile(STRONG)
 _PROSE = re.compile(
     rb"s? (?!(?:is|was|has|have|by|to|ist|est|es|e|send|value|val|content|for|of)\b)[a-z]{2,14}+(?=[\s,;)]|\.\s)"
 )
@@ -554,7 +553,7 @@ def _before_name(text: bytes, start: int, budget: WorkBudget) -> Finding | None:
     """The value that a sentence names behind it: `Hunter22! is my password`, `log in with X as the password`."""
     if text[start - 1 : start] not in (b" ", b"_") and text[start : start + 1] != b" ":
         return None
-    if _IS_STRONG_NAMED_SECRETS.match(text, start) is None:
+    if _IS_STRONG.match(text, start) is None:
         return None
     budget.spend(2)
     name_at = start + (text[start : start + 1] == b" ")

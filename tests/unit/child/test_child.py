@@ -94,8 +94,8 @@ async def test_a_silent_job_ends_its_process_and_counts_as_its_death(make_child:
 async def test_a_job_that_says_that_it_is_alive_is_not_silent_but_ends_with_its_own_limit(
     make_child: MakeChild,
 ) -> None:
-    child = make_child("", ChildLimits(message_s=0.35, job_s=2))
-    assert (await child.ask({"do": "alive", "times": 8})).head == {"ok": True}
+    child = make_child("", ChildLimits(message_s=0.35, job_s=1.2))
+    assert (await child.ask({"do": "alive", "times": 5})).head == {"ok": True}
     with pytest.raises(ChildDied, match="too long"):
         await child.ask({"do": "alive", "times": 40})
 

@@ -32,10 +32,9 @@ OFF = "[local_llm]\nenabled = false\n[local_ocr]\nenabled = false\n[ops]\nport =
 
 @pytest.fixture(autouse=True)
 def _collections_as_before() -> Iterator[None]:
-    """What serves settles its memory; the tests' process goes on as it was."""
+    """What serves makes collections rare; the tests' process goes on as it was."""
     thresholds = gc.get_threshold()
     yield
-    gc.unfreeze()
     gc.set_threshold(*thresholds)
 
 
