@@ -142,7 +142,7 @@ class Styles:
                     self._rules[element] = self._rules.get(element, {}) | declared
 
     def _may_fit(self, tag: str, classes: str) -> bool:
-        """Whether a selector asks for something, and the page has its first class. A page uses little of most sheets."""
+        """Whether a selector asks for something, and the page has its first class. Pages use little of most sheets."""
         return f".{classes.split('.', 2)[1]}" in self._members if classes else tag != ""
 
     def _fitting(self, root: Any, tag: str, classes: str) -> list[Any]:
