@@ -24,17 +24,7 @@ from urllib.parse import urlsplit
 import orjson
 
 from gateway.domain import Json
-from gateway.engines.content.blocks import (
-    CATEGORIES,
-    CATEGORY_BITS,
-    HIDDEN,
-    ROLE,
-    TAG_BITS,
-    TAGS,
-    WORD,
-    Surroundings,
-    TextBlock,
-)
+from gateway.engines.content.blocks import CATEGORY_BITS, HIDDEN, ROLE, TAG_BITS, WORD, Surroundings, TextBlock
 from gateway.engines.html.head import Head
 from gateway.engines.words.text import STOP_WORDS
 
@@ -68,9 +58,9 @@ _PAGE_FEATURES = (
 FEATURES = (
     *_TEXT_FEATURES,
     *(f"own_{tag}" for tag in _OWN_TAGS),
-    *(f"in_{tag}" for tag in TAGS),
-    *(f"near_{name}" for name, _ in CATEGORIES),
-    *(f"far_{name}" for name, _ in CATEGORIES),
+    *(f"in_{tag}" for tag in TAG_BITS),
+    *(f"near_{name}" for name in CATEGORY_BITS),
+    *(f"far_{name}" for name in CATEGORY_BITS),
     *_PAGE_FEATURES,
 )
 Column = Sequence[float]  # the values of one feature for all blocks of a page

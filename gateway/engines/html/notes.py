@@ -93,7 +93,7 @@ def _leads(before: Any) -> bool:
 
 
 def _is_named_note(element: Any) -> bool:
-    if not _NOTE_ROLES.isdisjoint(_roles(element)):
+    if (element.get("role") or element.get("epub:type")) and not _NOTE_ROLES.isdisjoint(_roles(element)):
         return True
     return "note" in (element.get("class") or "").lower() and not is_mark(element)
 
