@@ -180,7 +180,7 @@ def _urls(text: str) -> None:
 def _words_of(text: str) -> None:
     passage_rows.search_row(sections.Passage(0, len(text), ()), text, passage_rows.PageText("", "", "", ""), "")
     words.terms(text)
-    words.terms_among(text, {"cach", "index"})
+    words.terms_among(words.words_of(text), {"cach", "index"})
     signals.heaviest_run(("a", "a", "a", "index"), (0.2,) * 4, query.comparable(signals.lasting_text(text)))
 
 

@@ -82,7 +82,7 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     model_of = partial(OwnModel, completions, chooses, own_use) if chooses else None
     deps = engine_deps(config, fetcher, pool, resources, model_of, pictures)
     files = FileParts(file_reader(pool, pictures), config.ocr.max_document_bytes)
-    vectors = passage_vectors(config, deps.index, embedder, resources)
+    vectors = passage_vectors(config, deps, embedder, resources)
     local = LocalSearch(deps.index, vectors)
     websearch, index_alone = websearch_services(config, deps, (sanitizer, judge), local, resources)
     searched: Searched = "local" if config.search.provider == "local" else "web"

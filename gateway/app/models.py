@@ -14,9 +14,9 @@ from gateway.config.settings import Config, Model, Upstream
 from gateway.domain import EMBEDDING_MODEL, OCR_MODEL, OCR_MODEL_ALIAS, TEXT_MODEL
 from gateway.embedded.llm_server import CONTEXT_TOKENS
 from gateway.embedded.servers import Embedded, EmbeddedUpstream
+from gateway.engines.crawl.engine import EngineDeps
 from gateway.engines.embedding.embedder import EmbeddingProcess, LocalEmbedder, is_installed
 from gateway.engines.fetch.fetcher import Fetcher
-from gateway.engines.index.port import Index
 from gateway.engines.index.vectors import PassageVectors, VectorStore
 from gateway.ports import CompletionUpstream, PagePictures
 from gateway.providers.local_embeddings import LocalEmbeddings
@@ -50,14 +50,14 @@ def local_embedder(resources: AsyncExitStack) -> LocalEmbedder:
 
 
 def passage_vectors(
-    config: Config, index: Index, embedder: LocalEmbedder, resources: AsyncExitStack
+    config: Config, deps: EngineDeps, embedder: LocalEmbedder, resources: AsyncExitStack
 ) -> PassageVectors | None:
-    """The vectors of the local index; None when it is not searched, or not by vectors."""
+    """The vectors of the local index, made while no page is read; None when it is not searched, or not by vectors."""
     is_searched = "local" in (config.search.provider, *config.search.fallback)
     if config.search.semantic == "off" or not is_searched or not is_installed():
         return None
-    store = cast(VectorStore, index)  # both implementations are
-    vectors = PassageVectors(store, embedder.process)
+    store = cast(VectorStore, deps.index)  # both implementations are
+    vectors = PassageVectors(store, embedder.process, lambda: deps.loader.pool.quiet_s)
     store.on_stored = vectors.wake
     resources.push_async_callback(vectors.close)
     return vectors

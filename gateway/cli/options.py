@@ -9,6 +9,7 @@ Colours are SGR sequences of ECMA-48. They are left out where the output is no t
 import argparse
 import json
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TextIO, TypeAlias
@@ -122,13 +123,23 @@ def say(text: str, out: TextIO | None = None) -> None:
     (out or sys.stdout).write(for_terminal(text))
 
 
-_BAR_WIDTH = 24
-"""Characters of a progress bar."""
+_BAR_WIDTH, _LINE_EVERY_S = 24, 10.0
+"""Characters of a progress bar; seconds between two lines of progress where there is no terminal."""
 
 
 def progress_on(out: TextIO) -> Progress:
-    """Progress drawn as a bar on a terminal; ignored elsewhere, where a line for each step would be noise."""
-    return Progress(lambda state: _draw(state, out)) if out.isatty() else Progress()
+    """Progress drawn as a bar on a terminal; elsewhere a line now and then, as one for each step would be noise."""
+    if out.isatty():
+        return Progress(lambda state: _draw(state, out))
+    told_s = time.monotonic()
+
+    def tell(state: Progress) -> None:
+        nonlocal told_s
+        if time.monotonic() - told_s >= _LINE_EVERY_S:
+            told_s = time.monotonic()
+            say(f"{state.done} of {state.total or 'unknown'}: {one_line(state.message)}\n", out)
+
+    return Progress(tell)
 
 
 def _draw(state: Progress, out: TextIO) -> None:

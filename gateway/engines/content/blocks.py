@@ -329,6 +329,38 @@ def _is_message(block: TextBlock) -> bool:
     return any((box.get("role") or "").lower() in MESSAGES for box in block.paragraph.iterancestors())
 
 
+class Surroundings:
+    """The elements of a page's blocks and all around them, each behind the one that it is in.
+
+    `boxes`: the elements, with their `tags`; `outer`: the number of the element around each, -1 for the outermost;
+    `names`: values of `class` and `id`, none for `wrappers`; `shapes`: tag and class, such as `div.note`; `places`: for
+    each block the number of its element."""
+
+    def __init__(self, blocks: Sequence[TextBlock], wrappers: Container[Any] = ()) -> None:
+        self.boxes: list[Any] = []
+        self.outer: list[int] = []
+        self.places: list[int] = []
+        numbers: dict[Any, int] = {}
+        for block in blocks:
+            path, box = [], block.element
+            while box is not None and box not in numbers:
+                path.append(box)
+                box = box.getparent()
+            number = -1 if box is None else numbers[box]
+            for box in reversed(path):
+                self.outer.append(number)
+                number = numbers[box] = len(self.boxes)
+                self.boxes.append(box)
+            self.places.append(number)
+        self.tags: list[str] = [box.tag for box in self.boxes]
+        classes = [box.get("class") or "" for box in self.boxes]
+        self.shapes = [f"{tag}.{name}" for tag, name in zip(self.tags, classes, strict=True)]
+        self.names = [
+            () if box in wrappers else tuple(filter(None, (name, box.get("id"))))
+            for box, name in zip(self.boxes, classes, strict=True)
+        ]
+
+
 @functools.lru_cache(maxsize=_REMEMBERED)
 def category_bits(name: str) -> int:
     """The bits of the categories whose words one lower-case class or id contains."""

@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 import orjson
 
 from gateway.domain import Json
-from gateway.engines.content.blocks import CATEGORIES, CATEGORY_BITS, HIDDEN, ROLE, TAG_BITS, TAGS, WORD, TextBlock
+from gateway.engines.content.blocks import CATEGORY_BITS, HIDDEN, ROLE, TAG_BITS, WORD, Surroundings, TextBlock
 from gateway.engines.html.head import Head
 from gateway.engines.words.text import STOP_WORDS
 
@@ -58,9 +58,9 @@ _PAGE_FEATURES = (
 FEATURES = (
     *_TEXT_FEATURES,
     *(f"own_{tag}" for tag in _OWN_TAGS),
-    *(f"in_{tag}" for tag in TAGS),
-    *(f"near_{name}" for name, _ in CATEGORIES),
-    *(f"far_{name}" for name, _ in CATEGORIES),
+    *(f"in_{tag}" for tag in TAG_BITS),
+    *(f"near_{name}" for name in CATEGORY_BITS),
+    *(f"far_{name}" for name in CATEGORY_BITS),
     *_PAGE_FEATURES,
 )
 Column = Sequence[float]  # the values of one feature for all blocks of a page
@@ -70,17 +70,23 @@ class BlockFeatures:
     """The features of all blocks of one page. `signatures`: for each block, tag and class of its parent and itself,
     equal for blocks of one kind; `prices`: 1 for each block that names a price.
 
-    `region`: the content region, an element or None; `url`: the page's address.
+    `around`: the surroundings of the blocks; `region`: the content region, an element or None; `url`: the page's
+    address.
     """
 
-    def __init__(self, blocks: list[TextBlock], region: Any, head: Head, url: str) -> None:
+    def __init__(self, blocks: list[TextBlock], around: Surroundings, region: Any, head: Head, url: str) -> None:
         self.blocks = blocks
-        self._inside: dict[Any, bool] = {}  # for elements around texts, whether they are in the region
+        self._around_blocks = around
         self._head = head
         self._sizes = [len(block.words) for block in blocks]
         self._total = max(sum(self._sizes), 1)
-        self._boxes = self._container_sizes(region)
-        self.signatures = [_signature(block.element) for block in blocks]
+        inside: list[bool] = []  # for elements around texts, whether they are in the region
+        for box, outer in zip(around.boxes, around.outer, strict=True):
+            inside.append(box is region or (outer >= 0 and inside[outer]))
+        self._inside = bytes(inside[place] for place in around.places)
+        self._box_words, self._box_links = self._container_sizes()
+        shapes = [*around.shapes, ""]  # that of nothing, at -1
+        self.signatures = [f"{shapes[around.outer[place]]}>{shapes[place]}" for place in around.places]
         self._groups = self._group_sizes()
         self.prices = bytes(PRICE.search(block.text) is not None for block in blocks)
         self._page = self._page_features(url)
@@ -153,26 +159,20 @@ class BlockFeatures:
 
     def _containers(self) -> Iterator[Column]:
         """Words and link density of the three nearest ancestors, and the second one's share of the page."""
-        known: dict[Any, tuple[float, ...]] = {}
-        found: list[tuple[float, ...]] = []
-        for block in self.blocks:
-            parent = block.element.getparent()
-            key = block.element if parent is None else parent
-            if key not in known:
-                known[key] = self._around_box(key)
-            found.append(known[key])
-        return zip(*found, strict=True)
+        outer = self._around_blocks.outer
+        boxes = [outer[place] if outer[place] >= 0 else place for place in self._around_blocks.places]
+        known = {box: self._around_box(box) for box in dict.fromkeys(boxes)}
+        return zip(*map(known.__getitem__, boxes), strict=True)
 
-    def _around_box(self, box: Any) -> tuple[float, ...]:
+    def _around_box(self, box: int) -> tuple[float, ...]:
         measures: list[float] = []
         share = 0.0
         for step in range(3):
-            words, links = self._boxes.get(box, (0, 0))
+            words, links = self._box_words[box], self._box_links[box]
             measures += [words, links / words if words else 0.0]
             if step == 1:
                 share = words / self._total
-            parent = box.getparent()
-            box = box if parent is None else parent
+            box = max(self._around_blocks.outer[box], 0)  # the outermost is the first
         return (*measures, share)
 
     def _sections(self) -> Iterator[Column]:
@@ -197,7 +197,7 @@ class BlockFeatures:
         return [
             self._shares(set(title)),
             self._shares(set(description)),
-            bytes(self._inside[block.element] for block in self.blocks),
+            self._inside,
             [_share(block.words, pairs) for block in self.blocks],
         ]
 
@@ -213,29 +213,18 @@ class BlockFeatures:
         joined = b"".join(table)
         return [joined[at::_FLAG_COUNT] for at in range(_FLAG_COUNT)]
 
-    def _container_sizes(self, region: Any) -> dict[Any, tuple[int, int]]:
-        """Words and words of links in each element around a text; notes which of these are in the region. Naive form:
-        add each block to all its ancestors, which costs the square of the depth in a nested page; here each element is
-        added once, to its parent, the deepest first."""
-        boxes: dict[Any, tuple[int, int]] = {}
-        levels: dict[Any, int] = {}
-        for block, size in zip(self.blocks, self._sizes, strict=True):
-            path, box = [], block.element
-            while box is not None and box not in levels:
-                path.append(box)
-                box = box.getparent()
-            level, inside = (-1, False) if box is None else (levels[box], self._inside[box])
-            for box in reversed(path):
-                level, inside = level + 1, inside or box is region
-                levels[box], self._inside[box] = level, inside
-            words, links = boxes.get(block.element, (0, 0))
-            boxes[block.element] = (words + size, links + block.link_words)
-        for box in sorted(levels, key=levels.__getitem__, reverse=True):
-            parent = box.getparent()
-            if parent is not None:
-                words, links = boxes.get(parent, (0, 0))
-                boxes[parent] = (words + boxes[box][0], links + boxes[box][1])
-        return boxes
+    def _container_sizes(self) -> tuple[list[int], list[int]]:
+        """Words, and words of links, in each element around a text: each is added to the one around it, the innermost
+        first. Adding each block to all its ancestors would cost the square of the depth in a nested page."""
+        words, links = [0] * len(self._around_blocks.boxes), [0] * len(self._around_blocks.boxes)
+        for place, block, size in zip(self._around_blocks.places, self.blocks, self._sizes, strict=True):
+            words[place] += size
+            links[place] += block.link_words
+        for place, outer in reversed(list(enumerate(self._around_blocks.outer))):
+            if outer >= 0:
+                words[outer] += words[place]
+                links[outer] += links[place]
+        return words, links
 
     def _group_sizes(self) -> dict[str, tuple[int, int, int]]:
         groups: dict[str, tuple[int, int, int]] = {}
@@ -247,7 +236,7 @@ class BlockFeatures:
     def _page_features(self, url: str) -> list[float]:
         blocks, meta = self.blocks, self._head.meta
         kinds = self._head.kinds
-        inside = sum(size for block, size in zip(blocks, self._sizes, strict=True) if self._inside[block.element])
+        inside = sum(itertools.compress(self._sizes, self._inside))
         tags = [block.element.tag for block in blocks]
         return [
             self._total,
@@ -297,12 +286,6 @@ def _share(words: list[str], known: set[tuple[str, str]]) -> float:
     if not known or len(words) < 2:
         return 0.0
     return sum(pair in known for pair in itertools.pairwise(words)) / (len(words) - 1)
-
-
-def _signature(element: Any) -> str:
-    parent = element.getparent()
-    above = "" if parent is None else f"{parent.tag}.{parent.get('class') or ''}"
-    return f"{above}>{element.tag}.{element.get('class') or ''}"
 
 
 _MAX_EDGES = 255

@@ -7,7 +7,7 @@ labels of buttons. `selection` decides by the page's type what is dropped. Runs 
 import functools
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from gateway.engines.content.blocks import (
@@ -15,6 +15,7 @@ from gateway.engines.content.blocks import (
     HIDDEN,
     ROLE,
     TAG_BITS,
+    Surroundings,
     TextBlock,
     is_running_text,
     pattern_set,
@@ -63,6 +64,7 @@ _NAMED = (
 """Parts, and the names of an element around them."""
 _NAME_PATTERNS = pattern_set(pattern for _, pattern in _NAMED)
 _NAMES_REMEMBERED = 4_096  # values of `class` and `id` whose parts a process remembers
+_OUTERMOST = frozenset({"body", "html", "main"})  # elements whose names tell nothing of what is in them
 _ACTION_WORDS = 14  # a button has up to four and the name of the article, which has up to ten
 _SECTION_HEADINGS = frozenset({"h2", "h3", "h4", "h5", "h6"})
 _HEADING_WORDS = 8  # a longer heading is a sentence of the text
@@ -70,10 +72,16 @@ _MAX_SHARE = 0.5  # of a page's words up to which the section below a heading, o
 _MAX_HEADINGS = 12  # of parts that are followed
 
 
-def parts_of(blocks: Sequence[TextBlock], wrappers: Iterable[Any] = ()) -> list[int]:
-    """For each block the bits of the parts that it is in; 0 for none. `wrappers`: elements whose names tell nothing."""
-    known: dict[Any, int] = dict.fromkeys(wrappers, 0)
-    parts = [_named_parts(block.element, known) | _worded_part(block) for block in blocks]
+def parts_of(blocks: Sequence[TextBlock], around: Surroundings | None = None) -> list[int]:
+    """For each block the bits of the parts that it is in; 0 for none. `around`: the surroundings of the blocks."""
+    around = around or Surroundings(blocks)
+    named: list[int] = []
+    for tag, names, outer in zip(around.tags, around.names, around.outer, strict=True):
+        part = 0 if outer < 0 or tag in _OUTERMOST else named[outer]
+        for name in names if tag not in _OUTERMOST else ():
+            part |= _parts_named(name)
+        named.append(part)
+    parts = [named[place] | _worded_part(block) for place, block in zip(around.places, blocks, strict=True)]
     sizes = [len(block.words) for block in blocks]
     total = sum(sizes)
     for part in (FACETS, RELATED):
@@ -116,25 +124,6 @@ def _section_end(blocks: Sequence[TextBlock], at: int) -> int:
     return len(blocks)
 
 
-def _named_parts(element: Any, known: dict[Any, int]) -> int:
-    """The parts that the element and those around it are named; `known` caches the result for every element."""
-    path = []
-    box = element
-    parts = 0
-    while box is not None and box.tag not in ("body", "html", "main"):
-        if box in known:
-            parts = known[box]
-            break
-        path.append(box)
-        box = box.getparent()
-    for box in reversed(path):
-        for name in ((box.get("class") or ""), (box.get("id") or "")):
-            if name:
-                parts |= _parts_named(name)
-        known[box] = parts
-    return parts
-
-
 @functools.lru_cache(maxsize=_NAMES_REMEMBERED)
 def _parts_named(name: str) -> int:
     return sum(_NAMED[at][0] for at in _NAME_PATTERNS.Match(name.lower()) or ())
@@ -154,10 +143,14 @@ _COMMENT_HEADING_WORDS = 8  # a longer heading that begins like "Comments" is a 
 _MAX_COMMENT_HEADINGS = 3  # headings that open a comment section
 
 
-def in_comments(blocks: Sequence[TextBlock], wrappers: Iterable[Any] = ()) -> list[bool]:
-    """For each block, whether it is inside a comment section. `wrappers`: elements whose names tell nothing."""
-    known: dict[Any, bool] = dict.fromkeys(wrappers, False)
-    inside = [_in_named(block.element, known) for block in blocks]
+def in_comments(blocks: Sequence[TextBlock], around: Surroundings | None = None) -> list[bool]:
+    """For each block, whether it is inside a comment section. `around`: the surroundings of the blocks."""
+    around = around or Surroundings(blocks)
+    named: list[bool] = []
+    for tag, names, outer in zip(around.tags, around.names, around.outer, strict=True):
+        is_outermost = tag in _OUTERMOST or tag == "article"
+        named.append(not is_outermost and ((outer >= 0 and named[outer]) or _names_comments(" ".join(names).lower())))
+    inside = [named[place] for place in around.places]
     for at in _comment_headings(blocks, inside):
         section = _common_ancestor(blocks[at].element, blocks[at + 1].element)
         for later in range(at, len(blocks)):
@@ -192,24 +185,11 @@ def _is_heading(tag: str) -> bool:
     return len(tag) == 2 and tag[0] == "h" and tag[1].isdecimal()
 
 
-def _in_named(element: Any, known: dict[Any, bool]) -> bool:
-    """True when the element or an ancestor is named a comment section; `known` caches the result for every ancestor."""
-    path = []
-    named = False
-    box = element
-    while box is not None and box.tag not in ("body", "html", "main", "article"):
-        if box in known:
-            named = known[box]
-            break
-        path.append(box)
-        name, identity = box.get("class"), box.get("id")
-        label = f"{name or ''} {identity or ''}".lower() if name or identity else ""
-        if ("comment" in label or "disqus" in label) and _COMMENTS_NAMED.search(label) and not _OPINIONS.search(label):
-            named = True
-            break
-        box = box.getparent()
-    known.update(dict.fromkeys(path, named))
-    return named
+def _names_comments(label: str) -> bool:
+    """Whether a class and id, in lower case, are those of a comment section."""
+    if "comment" not in label and "disqus" not in label:
+        return False
+    return _COMMENTS_NAMED.search(label) is not None and not _OPINIONS.search(label)
 
 
 def _is_within(element: Any, section: Any) -> bool:

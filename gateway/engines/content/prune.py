@@ -103,15 +103,15 @@ def measure_page(root: Any, head: Head) -> PageMeasures:
     if not found or len(found) > MAX_BLOCKS:
         return page
     models.read_credit(found, head)
-    features = BlockFeatures(found, region.element, head, head.base)
-    wrappers = blocks.wrappers_of(found)
-    comments = in_comments(found, wrappers)
+    around = blocks.Surroundings(found, blocks.wrappers_of(found))
+    features = BlockFeatures(found, around, region.element, head, head.base)
+    comments = in_comments(found, around)
     own_words = own_text(found, comments)
     return replace(
         page,
         columns=features.columns(),
         comments=comments,
-        parts=parts_of(found, wrappers),
+        parts=parts_of(found, around),
         own_words=own_words,
         signals=_signals(features, comments, own_words, head),
         is_product=declares_product(head),

@@ -291,20 +291,20 @@ class IndexFiller:
         paths = (await asyncio.to_thread(_readable_files, folder))[:limit]
         batch = IndexBatch(self._index.add)
         failed: list[Json] = []
-        done = 0
+        left, done = iter(paths), 0
 
-        async def one(path: Path) -> None:
+        async def read() -> None:  # while one stores what is read, the others read on
             nonlocal done
-            try:
-                await batch.take(await self._load(folder, path))
-            except (FetchFailed, Unreadable) as failure:
-                failed.append({"url": path.as_uri(), "error": failure.message})
-            done += 1
-            progress.step(done, len(paths), path.name)
+            for path in left:
+                try:
+                    await batch.take(await self._load(folder, path))
+                except (FetchFailed, Unreadable) as failure:
+                    failed.append({"url": path.as_uri(), "error": failure.message})
+                done += 1
+                progress.step(done, len(paths), path.name)
 
         try:
-            for at in range(0, len(paths), _READ_AT_ONCE):
-                await asyncio.gather(*map(one, paths[at : at + _READ_AT_ONCE]))
+            await asyncio.gather(*(read() for _ in range(_READ_AT_ONCE)))
         finally:
             await batch.store()
         return _summary(

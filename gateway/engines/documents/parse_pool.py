@@ -13,8 +13,10 @@ the kernel lets nobody raise it again: the next page is read by a new thread of 
 
 import asyncio
 import contextlib
+import math
 import os
 import sys
+import time
 from contextlib import aclosing
 from dataclasses import asdict, dataclass
 from typing import Literal
@@ -145,6 +147,12 @@ class ParsePool:
         self._warming: asyncio.Task[None] | None = None
         self._ending: set[asyncio.Task[None]] = set()
         self._closed = False
+        self._read_at = -math.inf
+
+    @property
+    def quiet_s(self) -> float:
+        """Seconds since a page was last read; 0 while one is."""
+        return 0.0 if self._busy else time.monotonic() - self._read_at
 
     async def close(self) -> None:
         """End every process; jobs that still run fail with Unreadable."""
@@ -199,6 +207,7 @@ class ParsePool:
             raise Unreadable("the page cannot be read: the parser did not start") from error
         finally:
             self._busy.discard(reading)
+            self._read_at = time.monotonic()
             if keep and not self._closed:
                 self._idle.append(child)
             else:

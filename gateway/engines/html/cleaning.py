@@ -71,10 +71,8 @@ def drop_code(root: Any) -> bool:
 
 def _open_buttons(body: Any) -> None:
     """Makes text of the buttons that open one: a question above its answer, in a heading or alone."""
-    buttons = [each for each in body.iter() if each.tag == "button" or (each.get("role") or "") == "button"]
-    targets: set[str] = set()
-    if buttons:
-        targets = set(values_of("id", body))
+    buttons = body.xpath("descendant-or-self::*[self::button or @role = 'button']")
+    targets = set(values_of("id", body)) if buttons else set()
     for button in buttons:
         around = list(itertools.islice(button.iterancestors(), _BUTTON_LEVELS))
         line = next((box for box in around if box.tag in _QUESTIONS), None)
@@ -353,7 +351,8 @@ def write_formulas(root: Any) -> None:
 def _read_data_formulas(root: Any) -> None:
     """Writes the formulas that an attribute holds as TeX (`data-tex="..."`), if what is shown has its letters."""
     for element in list(root.iter("span", "div")):
-        found = [value for name, value in element.items() if _DATA_TEX.match(name) and value.strip()]
+        named = [element.get(name) for name in element.attrib if name.startswith("data-") and _DATA_TEX.match(name)]
+        found = [value for value in named if value.strip()]
         if found and next(element.iter("math"), None) is None:
             shown = " ".join("".join(element.itertext()).split())
             if not shown or _is_shown(found[0], shown):

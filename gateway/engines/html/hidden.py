@@ -191,6 +191,8 @@ class _Search:
         own = self._styles.own(element)
         if _hidden_by_attribute(element) and not (self._is_displayed(element, style) or _is_only_form(element)):
             found.boxes[element] = False
+        elif not _hides_anywhere(tuple(style.items())):
+            self._judge_colour(element, style, found)
         elif _hides_for_good(style):
             found.boxes[element] = not _hides_for_good(own)
         elif _hides_until_shown(style):

@@ -93,7 +93,7 @@ def _leads(before: Any) -> bool:
 
 
 def _is_named_note(element: Any) -> bool:
-    if not _NOTE_ROLES.isdisjoint(_roles(element)):
+    if (element.get("role") or element.get("epub:type")) and not _NOTE_ROLES.isdisjoint(_roles(element)):
         return True
     return "note" in (element.get("class") or "").lower() and not is_mark(element)
 
@@ -105,17 +105,17 @@ def _roles(element: Any) -> list[str]:
 def _find_linked(root: Any, found: dict[Any, tuple[Any, str]], order: dict[Any, int]) -> None:
     """Notes that a link such as `[1]` leads to, and that link back or to which a raised number leads."""
     links = [each for each in root.iter("a") if len(each.get("href") or "") > 1 and each.get("href")[0] == "#"]
+    marks = [(link, NOTE_MARK.fullmatch(text_of(link))) for link in links]
     wanted = {unquote(link.get("href")[1:]) for link in links}
     places: dict[str, Any] = {}
-    for element in order if links else ():
+    for element in order if any(mark for _, mark in marks) else ():
         for name in (element.get("id"), element.get("name")) if isinstance(element.tag, str) else ():
             if name in wanted:
                 places.setdefault(name, element)
     names: set[str] = set()
     boxes: dict[Any, Any] = {}  # of headings that are numbers of notes
     again: list[tuple[Any, str]] = []
-    for link in links:
-        mark = NOTE_MARK.fullmatch(text_of(link))
+    for link, mark in marks:
         box = _block_of(places.get(unquote(link.get("href")[1:]))) if mark is not None else None
         if box is not None and box.tag in _HEADINGS and is_mark(box) and next(box.iter("a"), None) is not None:
             heading = box

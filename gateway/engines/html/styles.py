@@ -20,12 +20,11 @@ TRANSPARENT = "transparent"
 _MAX_LOOKS = 300_000  # elements compared with selectors on one page
 _MAX_SHEET_CHARS = 2_000_000
 _REMEMBERED = 4_096  # declarations and values that a process remembers
-_NOISE = re.compile(
-    r"/\*.*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*+\"?|'(?:[^'\\\n]|\\.)*+'?|url\(\s*+(?![\"'])[^)]*+\)?|<!--|-->",
-    re.DOTALL | re.IGNORECASE,
+_URL = r"[rR][lL]\(\s*+(?![\"'])[^)]*+\)?"
+_NOISE = re.compile(  # each begins with one letter or sign, so that the search skips all others
+    rf"/\*.*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*+\"?|'(?:[^'\\\n]|\\.)*+'?|u{_URL}|U{_URL}|<!--|-->", re.DOTALL
 )
 _ESCAPE = re.compile(r"\\([0-9a-fA-F]{1,6})\s?")
-_BRACE = re.compile(r"[{}]")
 _STATEMENTS = re.compile(r"\A(?:\s*+@[^;]*+;)++")  # such as `@import "x";`
 _SELECTOR = re.compile(r"(?:([\w-]*+)((?:\.[\w-]++)*+)\s++)?([\w-]*+)((?:\.[\w-]++)*+)")
 _LENGTH = re.compile(r"([+-]?(?:\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})(?:e[+-]?\d)?)([a-z%]{0,5})")
@@ -94,14 +93,18 @@ class Styles:
         self._found: list[tuple[Declarations, list[Any]]] = []
         self._attributes = set(values_of("style", root))
         self._looks = _MAX_LOOKS
-        self._members: dict[str, list[Any]] = {}  # elements by `.class`
+        self._members: dict[str, list[Any]] = {}  # elements by type and by `.class`
         self.is_cut = False
-        for element in root.xpath(".//*[@class]"):
-            for name in dict.fromkeys(element.get("class").split()):
-                self._members.setdefault(f".{name}", []).append(element)
-        for sheet in root.iter("style"):
-            if _is_read(sheet):
-                self._read(root, (sheet.text or "")[:_MAX_SHEET_CHARS])
+        sheets = [(sheet.text or "")[:_MAX_SHEET_CHARS] for sheet in root.iter("style") if _is_read(sheet)]
+        lists: dict[str, list[list[Any]]] = {}  # those of a value of `class`, which many elements share
+        for element in root.iterdescendants() if any(sheets) else ():
+            if names := element.get("class"):
+                if names not in lists:
+                    lists[names] = [self._members.setdefault(f".{name}", []) for name in dict.fromkeys(names.split())]
+                for members in lists[names]:
+                    members.append(element)
+        for sheet in sheets:
+            self._read(root, sheet)
 
     def declared(self) -> Iterator[Declarations]:
         """What each rule that holds for an element declares, and each `style` attribute."""
@@ -126,11 +129,10 @@ class Styles:
         for selectors, body in _rules_of(sheet):
             if selectors.startswith("@") or "{" in body:
                 continue
-            declared = {name: value for name, value in _declared(body).items() if name in _RULED}
-            for selector in selectors.split(",") if declared else ():
-                match = _SELECTOR.fullmatch(selector.strip())
-                if match is None or not (match[3] or match[4]):
-                    continue
+            matches = (_SELECTOR.fullmatch(selector.strip()) for selector in selectors.split(","))
+            present = [match for match in matches if match and self._may_fit(*match.group(3, 4))]
+            declared = {name: value for name, value in _declared(body).items() if name in _RULED} if present else {}
+            for match in present if declared else ():
                 found = self._fitting(root, match[3].lower(), match[4])
                 if found and (match[1] or match[2]):
                     found = self._inside(found, set(self._fitting(root, match[1].lower(), match[2])))
@@ -138,6 +140,10 @@ class Styles:
                     self._found.append((declared, found))
                 for element in found:
                     self._rules[element] = self._rules.get(element, {}) | declared
+
+    def _may_fit(self, tag: str, classes: str) -> bool:
+        """Whether a selector asks for something, and the page has its first class. Pages use little of most sheets."""
+        return f".{classes.split('.', 2)[1]}" in self._members if classes else tag != ""
 
     def _fitting(self, root: Any, tag: str, classes: str) -> list[Any]:
         """The elements of a type and with classes, such as `p` and `.note.big`; none where the work is too much."""
@@ -179,19 +185,19 @@ def _is_read(sheet: Any) -> bool:
 def _rules_of(sheet: str) -> Iterator[tuple[str, str]]:
     """(selectors, declarations) of the rules, and (prelude, rules) of the at-rules, that stand in no other one."""
     text = _NOISE.sub(_without_noise, sheet)
-    depth, start, prelude = 0, 0, ""
-    for match in _BRACE.finditer(text):
-        if match[0] == "{":
-            if not depth:
-                prelude, start = _STATEMENTS.sub("", text[start : match.start()]).strip(), match.end()
-            depth += 1
-        elif depth:
-            depth -= 1
-            if not depth:
-                yield prelude, text[start : match.start()]
-                start = match.end()
-    if depth == 1:
-        yield prelude, text[start:]
+    start = 0
+    while (opened := text.find("{", start)) >= 0:
+        prelude = _STATEMENTS.sub("", text[start:opened]).strip()
+        depth, end = 1, opened + 1
+        while depth and (closed := text.find("}", end)) >= 0:
+            depth += text.count("{", end, closed) - 1
+            end = closed + 1
+        if depth:
+            if depth + text.count("{", end) == 1:
+                yield prelude, text[opened + 1 :]
+            return
+        yield prelude, text[opened + 1 : end - 1]
+        start = end
 
 
 def _without_noise(match: re.Match[str]) -> str:

@@ -95,6 +95,7 @@ def open_database(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA mmap_size=0")
         upgrade(connection)
         _merge_by_itself(connection)
+        _index_owners(connection)
     except DamagedIndex:
         connection.close()
         raise
@@ -113,6 +114,13 @@ def _merge_by_itself(connection: sqlite3.Connection) -> None:
         with suppress(sqlite3.OperationalError), transaction(connection):
             for name, value in (("automerge", 4), ("crisismerge", 16)):
                 connection.execute("INSERT INTO passage_search (passage_search, rank) VALUES (?, ?)", (name, value))
+
+
+def _index_owners(connection: sqlite3.Connection) -> None:
+    """A search asks whether there are pages of others. This is no step either, for 0.4; without it that is slower."""
+    if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'pages_by_owner'").fetchone() is None:
+        with suppress(sqlite3.OperationalError), transaction(connection):
+            connection.execute("CREATE INDEX IF NOT EXISTS pages_by_owner ON pages (owner)")
 
 
 def upgrade(connection: sqlite3.Connection, steps: Sequence[Sequence[str]] = STEPS) -> None:

@@ -20,6 +20,7 @@ from gateway.engines.words.text import (
     foreign_stop_words,
     name_parts,
     query_stems,
+    words_of,
 )
 
 _MOST_WORDS = 32
@@ -134,16 +135,20 @@ def _unknown(words: list[str]) -> list[str]:
     return [word for word in words[:_MOST_WORDS] if word.isalpha() and not is_known(word)]
 
 
-def match_expression(query: IndexQuery, terms: QueryTerms) -> str:
-    """The MATCH text: passages of the query's owners with any of the terms, or with any of its phrases."""
-    owners = " OR ".join(quoted(owner_token(owner)) for owner in query.owners)
+def match_expression(query: IndexQuery, terms: QueryTerms, *, with_owners: bool = True) -> str:
+    """The MATCH text: passages of the query's owners (of all, without owners) with any of the terms, or with any of its
+    phrases."""
     groups = terms.needed or [(word,) for word in terms.words]
     either = [" AND ".join(map(quoted, group)) for group in groups]  # of all columns: a column filter costs too much
     if terms.pairs:
         either.append("cjk : (" + " OR ".join(map(quoted, terms.pairs)) + ")")
     if query.phrases:
         either = [f"({_phrase(phrase)})" for phrase in query.phrases]
-    return f"owner : ({owners})" + (f" AND ({' OR '.join(either)})" if either else "")
+    asked = " OR ".join(either)
+    if asked and not with_owners:
+        return asked
+    owners = " OR ".join(quoted(owner_token(owner)) for owner in query.owners)
+    return f"owner : ({owners})" + (f" AND ({asked})" if asked else "")
 
 
 def _phrase(phrase: str) -> str:
@@ -157,7 +162,7 @@ def _phrase(phrase: str) -> str:
 
 def comparable(text: str) -> str:
     """The words of a text, folded, one blank between them: what phrases are compared in."""
-    return " ".join(WORD.findall(fold(text)))
+    return " ".join(words_of(text))
 
 
 def holds_all(text: str, phrases: list[str]) -> bool:

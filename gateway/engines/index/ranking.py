@@ -44,6 +44,7 @@ from gateway.engines.index.signals import (
 )
 from gateway.engines.index.spelling import corrected, respelt
 from gateway.engines.words.sections import Passage, plain_text
+from gateway.engines.words.text import words_of
 
 _RRF_K = 10
 """Among a page's passages a place is worth 1 / (K + place), as in reciprocal rank fusion (Cormack, Clarke and Büttcher,
@@ -80,11 +81,11 @@ def near_pages(reader: IndexReader, near: list[Candidate], text: str) -> list[Ra
     pages: dict[int, RankedPage] = {}
     for each in near:
         pages.setdefault(each.page, RankedPage(each.page)).passages.append(each)
-    furthest = near[-1].score if near else 0.0
+    furthest, prior = near[-1].score if near else 0.0, page_prior(text)
     for row, url, title in reader.names(list(pages)):
         page = pages[row]
         page.cosine = page.passages[0].score
-        page.rank = page.near_strength(furthest) * (1 - _PRIOR_SHARE * (1 - page_prior(url, title, text)))
+        page.rank = page.near_strength(furthest) * (1 - _PRIOR_SHARE * (1 - prior(url, title)))
     return sorted(pages.values(), key=RankedPage.order)
 
 
@@ -283,9 +284,9 @@ def _by_page(reader: IndexReader, candidates: list[Candidate], text: str) -> lis
     for page in pages.values():
         page.rank = page.strength(sizes.get(page.row, COUNTED_PASSAGES))
     ranked = sorted(pages.values(), key=RankedPage.order)
-    best = {page.row: page for page in ranked[:_MAX_NAMED_PAGES]}
+    best, prior = {page.row: page for page in ranked[:_MAX_NAMED_PAGES]}, page_prior(text)
     for row, url, title in reader.names(list(best)):
-        best[row].rank *= page_prior(url, title, text)
+        best[row].rank *= prior(url, title)
     return sorted(best.values(), key=RankedPage.order)
 
 
@@ -323,7 +324,7 @@ def _fit(hit: IndexHit, page: RankedPage, asked: _Asked) -> float:
     if not hit.passages:
         return 0.0
     best = hit.passages[0]
-    headed = coverage(f"{hit.title} {' '.join(best.headings)}", asked.weights)
+    headed = coverage(words_of(f"{hit.title} {' '.join(best.headings)}"), asked.weights)
     held = _coverage_of(hit, best, asked.weights)
     return absolute_score(Evidence(held, headed, asked.rarity, page.cosine, asked.is_message))
 
@@ -351,4 +352,4 @@ def _read_page(reader: IndexReader, stored: StoredPages, page: RankedPage, query
 def _coverage_of(hit: IndexHit, each: Passage, weights: dict[str, float]) -> float:
     """The coverage of one of the page's passages, with the title, the address and the headings above it."""
     text = plain_text(hit.content[each.start : each.end])
-    return coverage(f"{hit.title} {' '.join(each.headings)} {text} {hit.url}", weights)
+    return coverage(words_of(f"{hit.title} {' '.join(each.headings)} {text} {hit.url}"), weights)

@@ -7,17 +7,16 @@ Source: sqlite.org/fts5.html, "The bm25() function", and its source fts5_aux.c, 
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from functools import partial
 from heapq import nlargest
 
 from gateway.engines.index.candidates import Candidate, IndexReader, PassageCounts, RankedPage, StoredPages
-from gateway.engines.index.query import QueryTerms, comparable
+from gateway.engines.index.query import QueryTerms
 from gateway.engines.words.text import (
     INSTRUCTION_WORDS,
     MARK,
     STOP_WORDS,
-    WORD,
     fold,
     foreign_stop_words,
     has_stem,
@@ -25,6 +24,7 @@ from gateway.engines.words.text import (
     stem_of,
     terms,
     terms_among,
+    words_of,
 )
 
 WEIGHTS = {"title": 4.0, "path": 4.0, "body": 1.0, "url": 2.0, "cjk": 1.0, "owner": 0.0}
@@ -85,9 +85,27 @@ more than the question."""
 _LABEL = re.compile(r"[^\W\d_]\w{0,60}")
 
 
-def page_prior(url: str, title: str, query: str) -> float:
-    """The factor for a page's score, 0.5 to 1.3. `query` is the caller's text."""
-    return _kind_share(url, title, query) * (NAMED_SITE_SHARE if _is_named(url, query) else 1.0)
+def page_prior(query: str) -> Callable[[str, str], float]:
+    """The factor for the score of a page with an address and a title, 0.5 to 1.3. `query` is the caller's text."""
+    asked = _bare(query)
+    wants_source, wants_listing = "source" in asked, _LISTING.search(asked) is not None
+    wants_notes = _RELEASE_NOTES.search(asked) is not None
+    words = {word for word in _LABEL.findall(query.lower()) if len(word) >= _LEAST_NAME_CHARS} - INSTRUCTION_WORDS
+
+    def prior(url: str, title: str) -> float:
+        host, _, path = url.partition("://")[2].lower().partition("/")
+        named = NAMED_SITE_SHARE if words and _is_named(host, path, words) else 1.0
+        path = path.partition("?")[0]
+        leaf = _bare(path.rpartition("/")[2].removesuffix(".html").removesuffix(".htm")).strip()
+        if not wants_source and _SOURCE.search("/" + path):
+            return SOURCE_SHARE * named
+        if not wants_notes and _RELEASE_NOTES.search(f"{_bare(path[:_PATH_CHARS])}. {_bare(title[:_TITLE_CHARS])}"):
+            return RELEASE_NOTES_SHARE * named
+        if leaf and leaf != "index" and not wants_listing and _LISTING.search(leaf):
+            return LISTING_SHARE * named
+        return named
+
+    return prior
 
 
 def _bare(text: str) -> str:
@@ -95,32 +113,13 @@ def _bare(text: str) -> str:
     return _NOT_WORDS.sub(" ", text.lower())
 
 
-def _is_named(url: str, query: str) -> bool:
-    """Whether a word of the query names the page's site."""
-    host, _, path = url.partition("://")[2][:_PATH_CHARS].lower().partition("/")
-    folder, slash, _ = path.partition("/")
+def _is_named(host: str, path: str, words: Set[str]) -> bool:
+    """Whether one of the words names the page's site."""
+    folder, slash, _ = path[:_PATH_CHARS].partition("/")
     labels = _LABEL.findall(f"{host.rpartition('.')[0]} {folder if slash else ''}")
-    words = [word for word in _LABEL.findall(query.lower()) if len(word) >= _LEAST_NAME_CHARS]
     return any(
-        label.startswith(word) and len(word) >= len(label) * _LEAST_NAME_SHARE
-        for word in words
-        if word not in INSTRUCTION_WORDS
-        for label in labels
+        label.startswith(word) and len(word) >= len(label) * _LEAST_NAME_SHARE for word in words for label in labels
     )
-
-
-def _kind_share(url: str, title: str, query: str) -> float:
-    path = url.partition("://")[2].partition("/")[2].partition("?")[0].lower()
-    leaf = _bare(path.rpartition("/")[2].removesuffix(".html").removesuffix(".htm")).strip()
-    asked = _bare(query)
-    if _SOURCE.search("/" + path) and "source" not in asked:
-        return SOURCE_SHARE
-    names = f"{_bare(path[:_PATH_CHARS])}. {_bare(title[:_TITLE_CHARS])}"
-    if not _RELEASE_NOTES.search(asked) and _RELEASE_NOTES.search(names):
-        return RELEASE_NOTES_SHARE
-    if leaf and leaf != "index" and _LISTING.search(leaf) and not _LISTING.search(asked):
-        return LISTING_SHARE
-    return 1.0
 
 
 _CLOCK = r"\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?"
@@ -199,13 +198,12 @@ def word_weights(counter: PassageCounts, asked: QueryTerms, total: int) -> dict[
     return weights
 
 
-def coverage(text: str, weights: dict[str, float]) -> float:
-    """The share of the weights, 0 to 1, whose words are in the text; 1 without weights."""
+def coverage(words: Sequence[str], weights: dict[str, float]) -> float:
+    """The share of the weights, 0 to 1, whose words are among the words of a text (`words_of`); 1 without weights."""
     whole = sum(weights.values())
     stems = [term for term in weights if term.endswith(MARK)]
-    present = terms_among(text, weights.keys() - stems if stems else weights)
+    present = terms_among(words, weights.keys() - stems if stems else weights)
     if stems:
-        words = set(WORD.findall(fold(text)))
         present |= {each for each in stems if has_stem(words, each)}
     return sum(weight for term, weight in weights.items() if term in present) / whole if whole > 0 else 1.0
 
@@ -216,13 +214,13 @@ def by_coverage(reader: IndexReader, pages: list[RankedPage], text: str, weights
     first = {page.passages[0].row: page for page in pages[:_COVERAGE_PAGES]}
     if not share or len(weights) < 2 or not first:
         return pages
-    words = comparable(text).split()[:_MOST_RUN_WORDS]
+    words = words_of(text)[:_MOST_RUN_WORDS]
     whole = sum(weights.values()) or 1.0
     of_words = [weights.get(stem_of(word), weights.get(stem(word), 0.0)) / whole for word in words]
     for row, title, headings, body in reader.passage_words(list(first)):
-        held = f"{title} {headings} {body}"
+        held = words_of(f"{title} {headings} {body}")
         first[row].rank *= 1 + share * coverage(held, weights)
-        first[row].rank *= 1 + share * _RUN_SHARE * heaviest_run(words, of_words, comparable(held))
+        first[row].rank *= 1 + share * _RUN_SHARE * heaviest_run(words, of_words, " ".join(held))
     return sorted(pages[:_COVERAGE_PAGES], key=RankedPage.order) + pages[_COVERAGE_PAGES:]
 
 
@@ -242,7 +240,7 @@ def heaviest_run(words: Sequence[str], weights: Sequence[float], text: str) -> f
 
 def sentence_degree(text: str) -> float:
     """How far a query is a sentence: 0 without stop words, 1 from a share of _SENTENCE_SHARE of them on."""
-    words = WORD.findall(fold(text))
+    words = words_of(text)
     stop_words = STOP_WORDS | foreign_stop_words(words)
     stops = sum(word in stop_words for word in words)
     return min(stops / (_SENTENCE_SHARE * len(words)), 1.0) if words else 1.0

@@ -21,8 +21,10 @@ class SqliteReader:
     large = LARGE_INDEX
     row_budget = 4_000
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, owners: Sequence[str]) -> None:
         self._connection = connection
+        self._owners = owners
+        self._has_others = self._is_one_of_others()
 
     def passage_total(self, limit: int) -> int:
         """See IndexReader."""
@@ -34,12 +36,12 @@ class SqliteReader:
 
     def count_visible(self, query: IndexQuery, terms: QueryTerms, limit: int) -> int:
         """See IndexReader."""
-        return self._matching(match_expression(query, terms), limit)
+        return self._matching(self._match(query, terms), limit)
 
     def newest_after(self, query: IndexQuery, terms: QueryTerms, skipped: int) -> int:
         """See IndexReader."""
         sql = "SELECT rowid FROM passage_search WHERE passage_search MATCH ? ORDER BY rowid DESC LIMIT 1 OFFSET ?"
-        row = self._connection.execute(sql, (match_expression(query, terms), skipped)).fetchone()
+        row = self._connection.execute(sql, (self._match(query, terms), skipped)).fetchone()
         return int(row[0]) if row else 0
 
     def ranked(self, query: IndexQuery, terms: QueryTerms, after_row: int, limit: int) -> list[Candidate]:
@@ -52,7 +54,7 @@ class SqliteReader:
             f" WHERE passage_search MATCH ? AND passage_search.rowid > ? AND passages.page > 0{clauses}"
             " ORDER BY s DESC LIMIT ?"
         )
-        rows = self._connection.execute(sql, [match_expression(query, terms), after_row, *values, limit])
+        rows = self._connection.execute(sql, [self._match(query, terms), after_row, *values, limit])
         return [Candidate(int(row), int(page), float(score)) for row, page, score in rows]
 
     def visible_near(self, query: IndexQuery) -> dict[int, int]:
@@ -78,8 +80,11 @@ class SqliteReader:
 
     def page(self, row: int, not_before: float) -> PageRow | None:
         """See IndexReader."""
-        sql = "SELECT url, title, content, published, favicon FROM pages WHERE id = ? AND fetched_at >= ?"
-        found = self._connection.execute(sql, (row, not_before)).fetchone()
+        sql = (
+            "SELECT url, title, content, published, favicon FROM pages"  # noqa: S608 - question marks only
+            f" WHERE id = ? AND fetched_at >= ? AND owner IN ({_marks(self._owners)})"
+        )
+        found = self._connection.execute(sql, (row, not_before, *self._owners)).fetchone()
         if found is None:
             return None
         try:
@@ -87,6 +92,18 @@ class SqliteReader:
         except (zlib.error, UnicodeDecodeError):
             return None  # one damaged page hides no other
         return PageRow(found[0], found[1], content, found[3], found[4])
+
+    def _is_one_of_others(self) -> bool:
+        """Whether there is a page that the owners may not find: one before, between or behind theirs in the index."""
+        names = sorted(self._owners)
+        between = ["owner > ? AND owner < ?"] * (len(names) - 1)
+        sql = f"SELECT 1 FROM pages WHERE {' OR '.join(['owner < ?', *between, 'owner > ?'])} LIMIT 1"  # noqa: S608
+        return self._connection.execute(sql, [name for name in names for _ in range(2)]).fetchone() is not None
+
+    def _match(self, query: IndexQuery, terms: QueryTerms) -> str:
+        """See `match_expression`. Where all pages are the owners', FTS5 need not read that of each passage again: in
+        four fifths of the time. `page` shows theirs alone in any case."""
+        return match_expression(query, terms, with_owners=self._has_others)
 
     def passages(self, rows: Sequence[int]) -> list[Passage]:
         """See IndexReader."""

@@ -216,7 +216,7 @@ class PageIndex:
             self._has_waited = True
             await self._wait_for_old_pages()
         query = replace(query, not_before=max(query.not_before, self._now() - self._ttl_s))
-        return await self._on(self._readers, lambda connection: run(SqliteReader(connection), query))
+        return await self._on(self._readers, lambda connection: run(SqliteReader(connection, query.owners), query))
 
     async def pages(self, after: int, count: int) -> list[tuple[int, IndexedPage]]:
         """See Index. Raises sqlite3.Error, OSError."""

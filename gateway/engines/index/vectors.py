@@ -6,7 +6,8 @@ processes that use the index only the one that has claimed them does; the others
 | state   | what happens                                                       | leaves it when                        |
 |---------|--------------------------------------------------------------------|---------------------------------------|
 | waiting | another process makes the vectors; looks every _POLL_S             | the claim is free: working            |
-| working | reads some passages without vectors, has them embedded, stores them| none is left: resting; fault: pausing |
+| working | reads some passages without vectors, waits while pages are read,   | none is left: resting; fault: pausing |
+|         | has them embedded, stores them                                     |                                       |
 | resting | waits for `wake` or _POLL_S, for pages that other processes stored | always: working                       |
 | pausing | waits _PAUSE_S                                                     | always: working, with half as many    |
 
@@ -17,6 +18,7 @@ a fault, a slow start or a missing extra leaves the ranking by words.
 import asyncio
 import contextlib
 import logging
+import math
 import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -32,6 +34,10 @@ _PASSAGES_AT_ONCE = 16
 """Passages in one job and one write."""
 _POLL_S = 5.0
 """How often a resting task looks for pages of other processes."""
+_QUIET_S, _LOOK_S = 2.0, 0.25
+"""For how long no page must have been read, since a crawl has pauses between pages, and how often that is looked at."""
+_LATEST_S = 50.0
+"""How long pages that are read are waited for: with _POLL_S, vectors come within a minute."""
 _PAUSE_S = 30.0
 """After a fault: as long as the longest pause of RestartPolicy, so that the process may be started again."""
 _SEARCH_WAIT_S = 2.0
@@ -78,12 +84,17 @@ class VectorStore(Protocol):
 class PassageVectors:
     """The vectors of one index. Close it before the index and the process.
 
-    `problem`: why vectors cannot be made at present, or None.
+    `quiet_s` says for how many seconds no page has been read. `problem`: why vectors cannot be made at present, or
+    None.
     """
 
-    def __init__(self, index: VectorStore, process: EmbeddingProcess) -> None:
+    def __init__(
+        self, index: VectorStore, process: EmbeddingProcess, quiet_s: Callable[[], float] = lambda: math.inf
+    ) -> None:
         self._index = index
         self._process = process
+        self._quiet_s = quiet_s
+        self._due = -math.inf
         self._news = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._is_closed = False
@@ -126,6 +137,7 @@ class PassageVectors:
             pass
         size = _PASSAGES_AT_ONCE
         while texts := await self._index.unembedded(size):
+            await self._until_quiet()
             try:
                 rows = await self._embedded(texts)
                 size = _PASSAGES_AT_ONCE
@@ -142,6 +154,11 @@ class PassageVectors:
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait({self._task})
+
+    async def _until_quiet(self) -> None:
+        """Returns when no page has been read for a moment, or the vectors are due."""
+        while self._quiet_s() < _QUIET_S and asyncio.get_running_loop().time() < self._due:  # noqa: ASYNC110 - see _LOOK_S
+            await asyncio.sleep(_LOOK_S)
 
     async def _embedded(self, texts: Sequence[PassageText]) -> list[tuple[PassageText, bytes | None]]:
         job = {"kind": "quantise", "texts": [each.text for each in texts], "max_tokens": MAX_TOKENS}
@@ -166,6 +183,7 @@ class PassageVectors:
     async def _attempt(self) -> bool:
         """Makes the missing vectors; whether that succeeded."""
         self._news.clear()
+        self._due = asyncio.get_running_loop().time() + _LATEST_S
         try:
             await self.fill()
             self.problem = None

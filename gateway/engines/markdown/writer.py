@@ -92,7 +92,9 @@ class Writer:
         return [self._guarded(part) for part in text.split("\n\n")]
 
     def _guarded(self, text: str) -> str:
-        return text if self._plain else _BLOCK_START.sub(lambda mark: _guard(mark[0]), text)
+        if self._plain or (text[:1].isalpha() and "\n" not in text):
+            return text
+        return _BLOCK_START.sub(lambda mark: _guard(mark[0]), text)
 
     def _block(self, element: Any, tag: str, depth: int) -> list[str]:
         if tag in PREFORMATTED:

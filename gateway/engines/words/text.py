@@ -35,7 +35,7 @@ _MIN_STEM_CHARS = 3
 """Shortest word that is stemmed and shortest stem that remains."""
 _CAMEL_JOINT = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_+")
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+")
-_PHRASES = {0xFDFA: " ", 0xFDFB: " "}
+_PHRASES = re.compile("[\ufdfa\ufdfb]")
 """Letters that stand for a whole phrase of 18 and 8 letters. They name no subject, and a page of nothing else would
 cost fifteen times as much as any other."""
 _VOICING = "\u3099\u309a"
@@ -48,15 +48,20 @@ def fold(text: str) -> str:
     half-width kana are written as wide ones."""
     if text.isascii():
         return text.lower()
-    decomposed = unicodedata.normalize("NFKD", text.lower().translate(_PHRASES))
-    bare = "".join(char for char in decomposed if not unicodedata.combining(char) or char in _VOICING)
+    decomposed = unicodedata.normalize("NFKD", _PHRASES.sub(" ", text.lower()))
+    accents = set(filter(unicodedata.combining, set(decomposed))).difference(_VOICING)  # a text has few characters
+    bare = decomposed.translate(dict.fromkeys(map(ord, accents))) if accents else decomposed
     return unicodedata.normalize("NFC", bare)
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text, folded: `["crawling", "the", "web's"]` of "Crawling the web's"."""
+    return WORD.findall(fold(text))
 
 
 def terms(text: str, stop: frozenset[str] = STOP_WORDS) -> list[str]:
     """Stems of the text's words without those in `stop`, CJK runs as bigrams; all words when there are no others."""
-    folded = fold(text)
-    words = [word.replace("’", "'").removesuffix("'s") for word in WORD.findall(folded)]
+    words = [word.replace("’", "'").removesuffix("'s") for word in words_of(text)]
     stems: list[str] = []
     for word in [word for word in words if word not in stop] or words:
         if CJK.search(word):
@@ -66,16 +71,17 @@ def terms(text: str, stop: frozenset[str] = STOP_WORDS) -> list[str]:
     return stems
 
 
-def terms_among(text: str, wanted: Collection[str]) -> set[str]:
-    """Those of `wanted` that are terms of the text: `set(terms(text))` cut to `wanted`, at a third of its cost.
+def terms_among(words: Iterable[str], wanted: Collection[str]) -> set[str]:
+    """Those of `wanted` that are terms of a text with these `words_of`: `set(terms(text))` cut to `wanted`, at a third
+    of its cost.
 
     Only words that may have such a stem are stemmed: a stem without its last letter begins its word (see `stem`).
     """
     if any(CJK.search(each) for each in wanted):
-        return set(terms(text)).intersection(wanted)
-    words = {word.replace("’", "'").removesuffix("'s") for word in WORD.findall(fold(text))}
+        return set(terms(" ".join(words))).intersection(wanted)
+    bare = {word if word.isalnum() else word.replace("’", "'").removesuffix("'s") for word in set(words)}
     beginnings = tuple(each[:-1] for each in wanted)
-    kept = [word for word in words - STOP_WORDS or words if word.startswith(beginnings)]
+    kept = [word for word in bare - STOP_WORDS or bare if word.startswith(beginnings)]
     return {stem(word) for word in kept if not CJK.search(word)}.intersection(wanted)
 
 

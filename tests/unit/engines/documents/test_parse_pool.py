@@ -1,6 +1,7 @@
 """The pool of parse processes: one that dies fails its own job, and is replaced; all are dealt out by key."""
 
 import asyncio
+import math
 import os
 import signal
 import zlib
@@ -37,6 +38,19 @@ async def test_processes_that_keep_dying_are_replaced_with_short_pauses() -> Non
                 await reading
             assert (pool._restarts.wait_s > 0) == (death == 5)
         assert (await pool.extract(PAGE, OPTIONS))["kind"] == "html"
+    finally:
+        await pool.close()
+
+
+async def test_a_pool_tells_for_how_long_no_page_has_been_read() -> None:
+    pool = ParsePool(1)
+    try:
+        assert pool.quiet_s == math.inf
+        reading = asyncio.create_task(pool.extract(PAGE, OPTIONS))
+        await _process_at_work(pool)
+        assert pool.quiet_s == 0
+        await reading
+        assert 0 < pool.quiet_s < 60
     finally:
         await pool.close()
 

@@ -84,7 +84,7 @@ async def test_in_a_large_index_stems_that_most_passages_have_are_not_looked_up(
     await index.close()
     connection = open_database(tmp_path / "i.db")
     try:
-        reader = SqliteReader(connection)
+        reader = SqliteReader(connection, ("",))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(SqliteReader, "row_budget", 8)
             counter = candidates.PassageCounts(reader)

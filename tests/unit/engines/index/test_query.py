@@ -25,7 +25,7 @@ async def test_the_scores_of_two_queries_add_up_to_those_of_one_for_all_words(tm
     try:
 
         def scores(*words: str) -> dict[int, float]:
-            ranked = ranked_passages(SqliteReader(connection), IndexQuery("", ("",)), QueryTerms(words, ()))
+            ranked = ranked_passages(SqliteReader(connection, ("",)), IndexQuery("", ("",)), QueryTerms(words, ()))
             return {each.row: each.score for each in ranked}
 
         first, more, whole = scores("apple", "pear"), scores("fig", "nut"), scores("apple", "pear", "fig", "nut")
@@ -70,7 +70,7 @@ def test_names_are_looked_up_whole_and_in_parts_and_stop_words_only_when_alone(
 def test_listings_sources_and_release_notes_rank_behind_guides_unless_they_are_asked_for(
     path: str, title: str, query: str, lowered: bool
 ) -> None:
-    assert (page_prior(f"https://a.test/{path}", title, query) < 1) == lowered
+    assert (page_prior(query)(f"https://a.test/{path}", title) < 1) == lowered
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_listings_sources_and_release_notes_rank_behind_guides_unless_they_are_a
     ],
 )
 def test_pages_of_the_site_that_a_query_names_are_raised(url: str, query: str, raised: bool) -> None:
-    assert (page_prior(url, "A page", query) > 1) is raised
+    assert (page_prior(query)(url, "A page") > 1) is raised
 
 
 _MESSAGE_PAGES = [

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from gateway.engines.index.database import open_database
 from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.query import IndexQuery, owner_token
-from gateway.engines.index.sqlite_reader import LARGE_INDEX
+from gateway.engines.index.ranking import run
+from gateway.engines.index.sqlite_reader import LARGE_INDEX, SqliteReader
 from gateway.engines.index.store import PageIndex
 
 ALL = ("key1", "")
@@ -62,6 +64,33 @@ async def test_words_are_stemmed_ranked_and_never_read_as_query_syntax(tmp_path:
         await found(index, odd)
     assert await found(index, "zebra") == []
     await index.close()
+
+
+async def test_a_search_finds_the_same_whether_others_have_pages_or_not_and_never_theirs(tmp_path: Path) -> None:
+    index = PageIndex(tmp_path / "i.db")
+    own = [stored(f"a.test/{n}", f"secret {'words ' * n}", owner) for n, owner in enumerate(("key1", "", "key1"), 1)]
+    await index.add([*own, stored("b.test/1", "unlike the pages above")])
+    alone = await found(index, "secret words")
+    with contextlib.closing(open_database(tmp_path / "i.db")) as connection:
+        reader = SqliteReader(connection, ALL)  # begins before there are pages of others
+        for other in ("a", "z"):  # between and behind in the order of owners
+            await index.add([stored("c.test/1", "secret", other)])
+            assert await found(index, "secret words") == alone
+            await index.remove("https://c.test/1")
+        await index.add([stored("c.test/1", "secret", "a")])
+        raced = run(reader, IndexQuery("secret words", ALL))
+    await index.close()
+    assert [hit.url.removeprefix("https://") for hit in raced] == alone
+    assert len(alone) == 3
+
+
+async def test_a_file_without_the_index_of_owners_gets_it_and_stays_one_of_its_version(tmp_path: Path) -> None:
+    with contextlib.closing(open_database(tmp_path / "i.db")) as connection:
+        connection.execute("DROP INDEX pages_by_owner")
+        version = connection.execute("PRAGMA user_version").fetchone()
+    with contextlib.closing(open_database(tmp_path / "i.db")) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == version
+        assert connection.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'pages_by_owner'").fetchone() == (1,)
 
 
 async def test_pages_are_seen_by_their_owner_and_shared_ones_by_all(tmp_path: Path) -> None:

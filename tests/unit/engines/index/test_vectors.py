@@ -1,9 +1,10 @@
 """The vectors of passages: made after pages are stored, gone with them, and never a way around who may see a page."""
 
 import asyncio
+import math
 import sqlite3
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -25,9 +26,11 @@ MODEL = (sys.executable, "-m", "gateway.engines.index.vector_worker")
 
 
 @asynccontextmanager
-async def opened(folder: Path, command: tuple[str, ...] = COMMAND) -> AsyncIterator[tuple[PageIndex, PassageVectors]]:
+async def opened(
+    folder: Path, command: tuple[str, ...] = COMMAND, quiet_s: Callable[[], float] = lambda: math.inf
+) -> AsyncIterator[tuple[PageIndex, PassageVectors]]:
     index, process = PageIndex(folder / "i.db"), EmbeddingProcess(command)
-    vectors = PassageVectors(index, process)
+    vectors = PassageVectors(index, process, quiet_s)
     index.on_stored = vectors.wake
     try:
         yield index, vectors
@@ -65,6 +68,35 @@ async def test_stored_pages_have_vectors_soon_and_lose_them_when_they_are_remove
         await index.add([page("two", "another text")])
         await filled(index, 2)
         assert await index.read(lambda connection: connection.execute("SELECT id FROM vectors").fetchall()) != before
+
+
+@pytest.mark.slow
+async def test_vectors_wait_while_pages_are_read_and_words_find_the_page_meanwhile(tmp_path: Path) -> None:
+    quiet_s, looks = 0.0, 0
+
+    def quiet() -> float:
+        nonlocal looks
+        looks += 1
+        return quiet_s
+
+    async with opened(tmp_path, quiet_s=quiet) as (index, vectors):
+        await index.add([page("one", "first text")])
+        await until(lambda: looks > 2, WAIT_S)
+        assert (await index.read(vector_counts))["pending"] == 1
+        hits = await LocalSearch(index, vectors).search(SearchRequest("first text"), WebCall("key1", "r"))
+        assert [each["url"] for each in hits["results"]] == ["https://a.test/one"]
+        quiet_s = 60.0
+        await filled(index, 1)
+
+
+@pytest.mark.slow
+async def test_vectors_that_are_due_are_made_beside_pages_that_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.engines.index.vectors._LATEST_S", 0.1)
+    async with opened(tmp_path, quiet_s=lambda: 0.0) as (index, _):
+        await index.add([page("one", "first text")])
+        await filled(index, 1)
 
 
 @pytest.mark.slow
