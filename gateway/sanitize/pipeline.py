@@ -144,9 +144,8 @@ class Sanitizer:
         return scanner(self._config.patterns, self._config.allow_list)
 
     async def _load(self) -> None:
-        """Have the detectors ready; at the first call they are compiled in a thread, beside which others get turns."""
-        if "_scanner" not in self.__dict__:
-            await in_thread(lambda: self._scanner)
+        """Have the detectors compiled in a thread, beside which others get turns."""
+        await in_thread(lambda: self._scanner)
 
     def is_known_clean(self, unit: TextUnit, direction: Direction) -> bool:
         """Whether `clean` can be skipped: the detectors found nothing in these texts, and no guardrail is on."""
@@ -164,7 +163,8 @@ class Sanitizer:
 
         Raises SanitizerFailed when a detector failed, or the guardrail failed and the policy is to refuse.
         """
-        await self._load()
+        if "_scanner" not in self.__dict__:
+            await self._load()
         verdict, scan_token, work = Verdict(direction), unit.scan_token, work or RequestWork()
         digest = None if unit.whole is None else self._digest(unit.whole, direction)
         if not (
@@ -283,7 +283,8 @@ class Sanitizer:
 
         The guardrail does not read streams: each paragraph would have to wait for it.
         """
-        await self._load()
+        if "_scanner" not in self.__dict__:
+            await self._load()
         table = self._actions["responses"] if self.responses and finds else self._no_actions
         return StreamMask(
             self._scanner,

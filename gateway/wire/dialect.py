@@ -138,16 +138,18 @@ class MessageUnits:
     def __iter__(self) -> Iterator[TextUnit]:
         return (unit for _, units in self.blocks(_ALL) for unit in units)
 
-    def blocks(self, size: int, *, rest_first: bool = False) -> Iterator[tuple[list[Json], Iterable[TextUnit]]]:
+    def blocks(self, size: int, *, rest_first: bool = False) -> list[tuple[list[Json], Iterable[TextUnit]]]:
         """The messages in blocks of `size`, the last may have fewer, with their units; and, with no messages, the unit
         of all else, before or behind them."""
-        rest = [(list[Json](), self._rest())]
-        yield from rest if rest_first else ()
         messages: list[Json] = self._body[self._name] if self._name in self._skip else []
-        for start in range(0, len(messages), size):
-            block = messages[start : start + size]
-            yield block, self._units(block, start)
-        yield from () if rest_first else rest
+        starts = range(0, len(messages), size)
+        cut = ((messages[start : start + size], start) for start in starts) if len(starts) > 1 else [(messages, 0)]
+        made: list[tuple[list[Json], Iterable[TextUnit]]] = [(block, self._units(block, start)) for block, start in cut]
+        rest = {name: value for name, value in self._body.items() if name not in self._skip}
+        if rest:
+            unit = TextUnit(lambda: request_steps(self._body, skip=self._skip), whole=rest)
+            made.insert(0 if rest_first else len(made), ([], [unit]))
+        return made
 
     def _units(self, messages: list[Json], start: int) -> Iterator[TextUnit]:
         for index, message in enumerate(messages, start):
@@ -157,11 +159,6 @@ class MessageUnits:
                     yield TextUnit([TextSlot(message, "content", f"{where}.content", name="content")])
             else:
                 yield TextUnit(partial(request_steps, message, where), whole=message)
-
-    def _rest(self) -> Iterator[TextUnit]:
-        rest = {name: value for name, value in self._body.items() if name not in self._skip}
-        if rest:
-            yield TextUnit(lambda: request_steps(self._body, skip=self._skip), whole=rest)
 
 
 def whole_unit(body: Json, skip: frozenset[str]) -> Iterator[TextUnit]:
