@@ -80,10 +80,9 @@ class Event:
     |-----------------|---------------------|--------------------|----------|----------------------------------------|
     | `from_data`     | decoded JSON object | None, made at edge | True     | where the dialect says                 |
     | `from_bytes`    | None                | finished frame     | True     | none: a comment or `[DONE]`            |
-    | `undecoded`     | None                | finished frame     | False    | where the dialect says, once decoded   |
     | `of_relay`      | None                | finished frame     | False    | `text`, at the place `relayed` names   |
 
-    A finished frame is bytes up to and including its blank line; `wire.sse.decode` fills `data` of an undecoded one.
+    A finished frame is bytes up to and including its blank line; `wire.sse.decode` fills `data` of a relayed one.
     `name` is the SSE `event:` field, if any. `finish` turns the data, after every middleware has seen it, into what
     goes on the wire.
     """
@@ -118,11 +117,6 @@ class Event:
     def from_bytes(cls, frame: bytes) -> "Event":
         """A finished frame without text to inspect: a comment, or `[DONE]`."""
         return cls(None, frame)
-
-    @classmethod
-    def undecoded(cls, frame: bytes) -> "Event":
-        """A finished frame with a JSON object that nobody has decoded yet."""
-        return cls(None, frame, False)
 
     @classmethod
     def of_relay(cls, template: "RelayTemplate", frames: Iterable[tuple[bytes, str]]) -> "list[Event]":

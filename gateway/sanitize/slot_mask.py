@@ -227,15 +227,9 @@ class SlotMasker:
         slot.text = cleaned
         return True
 
-    def clean_seams(self, slots: Iterable[TextSlot]) -> bool:
-        """Mask values that are split over texts of one flow; returns whether there was one. Call it before `clean`.
-
-        Raises what `clean` raises.
-        """
-        return any(list(self.seam_steps(slots)))
-
     def seam_steps(self, slots: Iterable[TextSlot]) -> Iterator[bool]:
-        """As `clean_seams` in steps of a scan each; take all of them."""
+        """Mask values that are split over texts of one flow, in steps of a scan each, which say whether there was one.
+        Take all of them before `clean`. Raises what `clean` raises."""
         return mask_seams(slots, self._scan, self._act_on_split)
 
     def _act_on_split(self, finding: Finding, value: str, where: str) -> str | None:

@@ -152,21 +152,15 @@ class NumberSlot(TextSlot):
         self.holder[self.key] = value
 
 
-def request_slots(value: Any, where: str = "", skip: frozenset[str] = frozenset()) -> list[TextSlot]:
-    """The slots of a request's object or list; structural strings have the form `name`.
-
-    `where` is the value's path; `skip` names members of it (not of what is below) that are left out.
-    """
-    return _Walk("name", is_answer=False).slots(value, where, skip)
-
-
 def answer_slots(value: Any, where: str = "", skip: frozenset[str] = frozenset()) -> list[TextSlot]:
-    """As `request_slots` for an answer or an event of one; structural strings have the form `label`."""
+    """The slots of an answer or of an event of one; structural strings have the form `label`."""
     return _Walk("label", is_answer=True).slots(value, where, skip)
 
 
 def request_steps(value: Any, where: str = "", skip: frozenset[str] = frozenset()) -> Iterator[list[TextSlot]]:
-    """As `request_slots`, in steps: the slots found so far, the last time all of them."""
+    """The slots of a request's object or list, in steps: those found so far, the last time all of them; structural
+    strings have the form `name`. `where` is the value's path; `skip` names members of it (not of what is below) that
+    are left out."""
     return _Walk("name", is_answer=False).steps((value, where, skip))
 
 

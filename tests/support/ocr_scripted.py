@@ -82,7 +82,7 @@ class _Script:
     @staticmethod
     def _event(shared: Json, delta: Json, finish_reason: str | None = None, **more: Any) -> Event:
         data = {**shared, "choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason, **more}]}
-        return Event.undecoded(sse.frame(data))
+        return Event(None, sse.frame(data), False)
 
 
 class Scripted(_Script):

@@ -22,7 +22,7 @@ def masked(texts: list[str], flows: list[object] | None = None) -> tuple[list[st
     places = flows or [0] * len(texts)
     slots = [TextSlot(holder, index, f"[{index}]", flow=places[index]) for index in range(len(holder))]
     masker = SlotMasker(Scanner(), TABLE, lambda entity, action, where: found.append(entity))
-    masker.clean_seams(slots)
+    list(masker.seam_steps(slots))
     for slot in slots:
         masker.clean(slot)
     return holder, found

@@ -15,7 +15,7 @@ from gateway.wire.chat.dialect import ChatDialect
 from gateway.wire.responses.call_kinds import CALL_KINDS
 from gateway.wire.responses.dialect import ResponsesDialect
 from gateway.wire.responses.object import new_id
-from gateway.wire.text_walk import answer_slots, answer_unit, request_slots, request_steps
+from gateway.wire.text_walk import answer_slots, answer_unit, request_steps
 
 NAMES = st.sampled_from(
     ["Key", "x-y", "text", "content", "name", "id", "enum", "arguments", "metadata", "logprobs", "a"]
@@ -25,6 +25,11 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(NAMES, inner, max_size=4),
     max_leaves=25,
 )
+
+
+def request_slots(value: Any, where: str = "") -> list[TextSlot]:
+    """All slots of a request's value."""
+    return list(request_steps(value, where))[-1]
 
 
 def strings(value: Any) -> list[str]:
