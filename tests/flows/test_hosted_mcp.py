@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from gateway.embedded.child_server import free_port
 from tests.support.gateways import StartGateway
 from tests.support.hosted_checks import check_type
 from tests.support.hosted_mcp import LIMIT_S, WORDS, Stage, kinds, mcp_stage, tool_messages
@@ -17,6 +16,7 @@ from tests.support.hosted_search import SEARCH, call, post, round_of, scene, sea
 from tests.support.model_clients import python_of
 from tests.support.official import run_client
 from tests.support.paths import CLIENTS
+from tests.support.ports import free_port
 from tests.support.waiting import until
 
 

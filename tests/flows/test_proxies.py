@@ -13,10 +13,10 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from gateway.embedded.child_server import free_port
 from tests.support.gateway_process import GatewayProcess
 from tests.support.gateways import start_process, upstream_toml
 from tests.support.paths import ROOT
+from tests.support.ports import free_port
 from tests.support.upstream import DONE, Exchange, Upstream, answer, chunk
 from tests.support.waiting import until
 

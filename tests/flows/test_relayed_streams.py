@@ -263,6 +263,7 @@ async def test_a_masked_translation_goes_the_long_way(
 WORDS = [*EVENTS[:2], *[up.chunk({"content": "a few more words "})] * 800, *EVENTS[-3:]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ends", [*FAULTS, "its budget"])
 @pytest.mark.parametrize("kind", TRANSLATED)
 async def test_a_translated_answer_ends_alike_on_both_ways(

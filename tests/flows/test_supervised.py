@@ -16,9 +16,9 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from gateway.embedded.child_server import free_port
 from tests.support.gateway_process import GatewayProcess, run_command
 from tests.support.gateways import start_process
+from tests.support.ports import free_port
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow

@@ -15,11 +15,11 @@ import pytest
 
 from gateway.access.keys import KeyRequest
 from gateway.access.redis_keys import RedisKeys
-from gateway.embedded.child_server import free_port
 from tests.support import shared_checks as checks
 from tests.support.asking import MCP
 from tests.support.gateway_process import GatewayProcess
 from tests.support.gateways import start_process, upstream_toml
+from tests.support.ports import free_port
 from tests.support.redis_server import RedisServer, running_redis
 from tests.support.shared_checks import Site
 from tests.support.upstream import Upstream, answer, scripted_upstream

@@ -10,10 +10,10 @@ import aiohttp
 import pytest
 from yarl import URL
 
-from gateway.embedded.child_server import free_port
 from gateway.embedded.llm_server import is_installed
 from tests.support.gateway_process import GatewayProcess
 from tests.support.gateways import start_process, upstream_toml
+from tests.support.ports import free_port
 from tests.support.upstream import Exchange, Upstream, answer, completion
 from tests.support.waiting import until
 

@@ -18,7 +18,7 @@ from typing import Any, Self
 import aiohttp
 
 from gateway.config.environment import read_environment
-from gateway.embedded.child_server import free_port
+from tests.support.ports import free_port
 from tests.support.waiting import until
 
 LIMIT_S = 30

@@ -30,13 +30,13 @@ from gateway.config.environment import Environment
 from gateway.config.loader import load_config, loaded
 from gateway.config.settings import Config
 from gateway.domain import SCOPES
-from gateway.embedded.child_server import free_port
 from gateway.embedded.llm_server import is_installed
 from gateway.embedded.servers import Embedded
 from gateway.web.listen_socket import bind
 from gateway.web.server.runner import Listener
 from gateway.web.state import SERVER_STATE
 from tests.support.gateway_process import GatewayProcess
+from tests.support.ports import free_port
 
 ANSWER_S = 120.0
 """Longest answer of an embedded language model."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gateway.embedded.child_server import free_port
+from tests.support.ports import free_port
 
 pytest.importorskip("redis", reason="the [redis] extra is not installed")
 

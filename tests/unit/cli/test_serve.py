@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gateway.cli.main import main
-from gateway.embedded.child_server import free_port
+from tests.support.ports import free_port
 
 OFF = "[local_llm]\nenabled = false\n[local_ocr]\nenabled = false\n[ops]\nport = 0\n"
 
