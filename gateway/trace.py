@@ -4,9 +4,10 @@ A request without the header belongs to no trace, and nothing is sent on. Source
 read 2026-11-22; modelcontextprotocol.io, `_meta.traceparent`."""
 
 import re
-import secrets
 from contextvars import ContextVar
 from typing import Any
+
+from gateway.random_ids import random_hex
 
 HEADER = "traceparent"
 """Name of the header, and of the member of MCP's `_meta`."""
@@ -21,7 +22,7 @@ def parent_of(value: Any) -> str | None:
     """What goes on to upstreams for a received `traceparent`: the same trace, a new parent id. None for any other
     value, which is then ignored as the standard asks."""
     found = _FORM.fullmatch(value) if isinstance(value, str) else None
-    return f"00-{found[1]}-{secrets.token_hex(8)}-{found[2]}" if found is not None else None
+    return f"00-{found[1]}-{random_hex(8)}-{found[2]}" if found is not None else None
 
 
 def trace_id(parent: str) -> str:

@@ -8,12 +8,12 @@ of a worker that dies become free. While the store is away the windows go on by 
 
 import asyncio
 import contextlib
-import secrets
 from typing import NamedTuple
 
 from gateway.config.settings import Limits
 from gateway.domain import Caller
 from gateway.errors import RateLimited
+from gateway.random_ids import random_hex
 from gateway.shared_state.port import StateDown, Windows
 
 WINDOW_S = 60.0
@@ -47,7 +47,7 @@ class BadKeyLimiter:
         if not self._limit:
             return
         try:
-            taken = await self._windows.take(f"wrong-keys:{address}", self._limit, WINDOW_S, secrets.token_hex(8))
+            taken = await self._windows.take(f"wrong-keys:{address}", self._limit, WINDOW_S, random_hex(8))
         except StateDown:
             return  # the wrong key is refused all the same
         if taken.wait_s:
@@ -83,7 +83,7 @@ class Limiter:
         limit = self._defaults.concurrent if caller.concurrent is None else caller.concurrent
         if not limit:
             return ""
-        member = secrets.token_hex(8)
+        member = random_hex(8)
         try:
             await self._lease(caller, limit, member)
         except BaseException:
@@ -103,7 +103,7 @@ class Limiter:
         if not limit:
             return None
         try:
-            taken = await self._windows.take(_calls(caller.key_id), limit, WINDOW_S, secrets.token_hex(8))
+            taken = await self._windows.take(_calls(caller.key_id), limit, WINDOW_S, random_hex(8))
         except StateDown:
             return None
         if taken.wait_s:

@@ -2,8 +2,6 @@
 request under one typed key).
 """
 
-import random
-import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -13,13 +11,10 @@ from aiohttp.helpers import RequestKey
 from gateway.access.rate_limits import BadKeyLimiter
 from gateway.calls.call import Call, CallRules
 from gateway.calls.in_flight import InFlight
+from gateway.random_ids import random_hex
 from gateway.web.client_address import AddressOf, connection_address
 from gateway.web.endpoints import Endpoint, EndpointTable
 from gateway.wire.json_body import JsonLimits
-
-
-def _random_bits() -> Callable[[int], int]:
-    return random.Random(secrets.randbits(256)).getrandbits  # noqa: S311 - ids are not secret
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,9 +23,6 @@ class ServerState(CallRules):
     `json_limits`: what a body may hold. `address_of`: a request's client. `notes`
     gives what the operator must mend in shared state and the index. `origin_is_checked`: the listener lets no page of
     another origin through (`own_hosts`).
-
-    `id_bits(n)` makes the n random bits of a request id: a seeded generator, since ids must be unique but not secret,
-    and the kernel's randomness costs a system call each.
     """
 
     endpoints: EndpointTable
@@ -42,11 +34,10 @@ class ServerState(CallRules):
     body_timeout_s: float = 30.0
     json_limits: JsonLimits = field(default_factory=JsonLimits)
     address_of: AddressOf = connection_address
-    id_bits: Callable[[int], int] = field(default_factory=_random_bits)
 
     def new_id(self) -> str:
         """The id of a call, `req_` and 24 hex digits."""
-        return f"req_{self.id_bits(96):024x}"
+        return f"req_{random_hex(12)}"
 
 
 SERVER_STATE = web.AppKey("server_state", ServerState)

@@ -260,12 +260,12 @@ async def test_a_masked_translation_goes_the_long_way(
     assert "[REDACTED:SECRET]" in words and TOKEN[8:30] not in words and not at_once
 
 
-WORDS = [*EVENTS[:2], *[up.chunk({"content": "a few more words "})] * 800, *EVENTS[-3:]]
+WORDS = [*EVENTS[:2], *[up.chunk({"content": "a few more words "})] * 500, *EVENTS[-3:]]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ends", [*FAULTS, "its budget"])
-@pytest.mark.parametrize("kind", TRANSLATED)
+@pytest.mark.parametrize("kind", ["responses with web search", "messages", "chat with web search"])
 async def test_a_translated_answer_ends_alike_on_both_ways(
     start_gateway: StartGateway,
     upstream: Upstream,
@@ -275,7 +275,7 @@ async def test_a_translated_answer_ends_alike_on_both_ways(
     ends: str,
 ) -> None:
     path, body = TRANSLATED[kind]
-    limits = "[limits]\ntokens_per_day = 1800\n" if ends == "its budget" else ""
+    limits = "[limits]\ntokens_per_day = 1500\n" if ends == "its budget" else ""
     seen = list[tuple[str, list[Any]]]()
     for is_direct in (True, False):
         server = await start_gateway(upstream_toml(upstream.url) + limits, scopes=SCOPES)

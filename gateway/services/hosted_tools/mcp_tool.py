@@ -15,7 +15,6 @@ run: it becomes an `mcp_approval_request`, which ends the answer.
 """
 
 import asyncio
-import secrets
 import time
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import aclosing
@@ -27,6 +26,7 @@ from gateway.domain import Json
 from gateway.engines.words.text import strip_invisible, strip_steps
 from gateway.errors import GatewayError
 from gateway.ports import ToolServer
+from gateway.random_ids import random_hex
 from gateway.resilience.slices import in_slices
 from gateway.services.hosted_tools.loop import OUT_OF_TIME, HostedTool, run_all
 from gateway.services.hosted_tools.web_calls import WebCalls
@@ -180,7 +180,7 @@ class McpTool(HostedTool):
 
     def _call(self, prefix: str, kind: str, name: str = "", arguments: str = "") -> HostedCall:
         action = {"server_label": self._grant.label}
-        return HostedCall(f"{prefix}_{secrets.token_hex(24)}", kind, name, arguments, action=action)
+        return HostedCall(f"{prefix}_{random_hex(24)}", kind, name, arguments, action=action)
 
     def _approved_call(self, approved: ApprovedCall) -> HostedCall:
         call = self._call("mcp", "mcp_call", approved.name, approved.arguments)

@@ -6,7 +6,6 @@ found. A page may be opened if its address was shown to the model or is in the c
 cannot make the model send what it knows to an address of the page's choice.
 """
 
-import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 
@@ -14,6 +13,7 @@ import orjson
 
 from gateway.domain import Json
 from gateway.errors import ContentBlocked, GatewayError, InvalidRequest
+from gateway.random_ids import random_hex
 from gateway.services.hosted_tools.loop import HostedTool
 from gateway.services.hosted_tools.page_text import find_in, open_text, search_text
 from gateway.services.hosted_tools.search_options import FIND, OPEN, SEARCH, SIZES, SearchOptions, is_within
@@ -105,7 +105,7 @@ class WebSearchTool(HostedTool):
     def start(self, name: str, arguments: str) -> HostedCall:
         """A call as the model made it, `arguments` being JSON; where they are wrong it has an `error`."""
         kind = self._names.get(name, name)
-        call = HostedCall(f"ws_{secrets.token_hex(24)}", self.kind, name, arguments)
+        call = HostedCall(f"ws_{random_hex(24)}", self.kind, name, arguments)
         given = _decoded(arguments)
         values = {field: given.get(field) for field in _FUNCTIONS[kind][1]}
         texts = {field: value if isinstance(value, str) else "" for field, value in values.items()}

@@ -4,7 +4,6 @@
 """
 
 import asyncio
-import secrets
 import weakref
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from aiohttp import hdrs, web
 from aiohttp.web_protocol import RequestHandler
 
 from gateway import logs
+from gateway.random_ids import random_hex
 from gateway.web.aiohttp_internals import ConnectionBase, RunnerBase, ServerBase, set_match_info
 
 # Calls the handler of a fixed path directly; every other request goes through aiohttp's router.
@@ -179,7 +179,7 @@ class ClientConnection(ConnectionBase):
         kind = "invalid_request_error" if status < 500 else "server_error"
         error = {"message": text, "type": kind, "param": None, "code": "bad_request" if status < 500 else kind}
         reply = web.Response(body=orjson.dumps({"error": error}), status=status, content_type="application/json")
-        request_id = f"req_{secrets.token_hex(12)}"
+        request_id = f"req_{random_hex(12)}"
         logs.event("malformed", request_id=request_id, status=status)
         reply.headers["Server"] = "gateway"
         reply.headers["X-Request-Id"] = request_id

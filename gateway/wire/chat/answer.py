@@ -4,7 +4,6 @@ Source: OpenAI API reference, and answers of llama.cpp, vLLM, Ollama (facts read
 """
 
 import re
-import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ import orjson
 
 from gateway.domain import Json
 from gateway.errors import UpstreamError
+from gateway.random_ids import random_hex
 from gateway.wire.chat.call_ids import CallIds
 from gateway.wire.chat.kept import THOUGHTS, StateSoFar, call_extras, extras, split_parts, thoughts_of
 from gateway.wire.openai_error import error_in_answer
@@ -115,7 +115,7 @@ def text_chars(body: Json) -> int:
 
 def new_id(prefix: str) -> str:
     """`prefix` and 24 random hex digits."""
-    return prefix + secrets.token_hex(12)
+    return prefix + random_hex(12)
 
 
 def reason_of(choice: Json) -> Any:

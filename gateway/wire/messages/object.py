@@ -4,13 +4,13 @@ Source: Anthropic API reference (Messages), SDK anthropic 2.12, read 2026-11-22.
 addition of ours, as on the other model routes.
 """
 
-import secrets
 from collections.abc import Iterator
 from typing import Any
 
 import orjson
 
 from gateway.domain import Json
+from gateway.random_ids import random_hex
 from gateway.wire.chat.answer import other_counts
 from gateway.wire.untrusted_json import count_in, table_in, utf8_size
 
@@ -27,7 +27,7 @@ _BYTES_PER_TOKEN = 4
 
 def new_id(prefix: str) -> str:
     """`prefix` (`msg`, `toolu`, `srvtoolu`), an underscore and 32 random hex digits."""
-    return f"{prefix}_{secrets.token_hex(16)}"
+    return f"{prefix}_{random_hex(16)}"
 
 
 def new_message(model: str) -> Json:

@@ -4,11 +4,11 @@ Source: OpenAI API reference (Responses) and the Open Responses specification 20
 specification of this service adds `created` (equal to `created_at`) and, to tool calls, `role` and `content`.
 """
 
-import secrets
 import time
 from typing import Any
 
 from gateway.domain import Json
+from gateway.random_ids import random_hex
 from gateway.wire.chat.answer import other_counts
 from gateway.wire.chat.request import flat
 from gateway.wire.untrusted_json import count_in, table_in
@@ -19,7 +19,7 @@ _REASONS = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 def new_id(prefix: str) -> str:
     """`prefix` (`resp`, `msg`, `rs`, `fc`, `call`), an underscore and 48 random hex digits."""
-    return f"{prefix}_{secrets.token_bytes(24).hex()}"
+    return f"{prefix}_{random_hex(24)}"
 
 
 def new_response(body: Json) -> Json:
