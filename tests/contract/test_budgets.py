@@ -35,9 +35,9 @@ BUDGETS = {
     "schemas": 242,
     "services": 5560,
     "shared_state": 1290,
-    "tests": 49703,
-    "top": 862,
-    "web": 3651,
+    "tests": 49735,
+    "top": 874,
+    "web": 3647,
     "wire": 6786,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
