@@ -6,7 +6,8 @@ EXTRAS ?= local
 STATE  ?= var
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
-SUITE_PROCESSES ?= 2
+# Three on two cores: a third of the tests' time is waiting. With two `make test` took 375 s, with three 330.
+SUITE_PROCESSES ?= 3
 PYTEST   := $(BIN)/python -m pytest -q
 PARALLEL := $(PYTEST) -n $(SUITE_PROCESSES) --dist loadgroup
 SUITE    := not system and not soak
