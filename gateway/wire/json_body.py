@@ -12,6 +12,7 @@ import asyncio
 import binascii
 import os
 import re
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -126,18 +127,33 @@ class JsonBody:
         return value
 
 
+class _Nest(threading.local):
+    """As many lists, each within the next, as orjson writes more levels than a body may have. One a thread: making
+    them takes 6 µs, a twentieth of a small chat."""
+
+    def __init__(self) -> None:
+        self.innermost: list[Any] = [None]
+        self.outermost = self.innermost
+        for _ in range(_WRITTEN_LEVELS - MAX_DEPTH - 1):
+            self.outermost = [self.outermost]
+
+
+_nest = _Nest()
+
+
 def is_too_deep(value: Any) -> bool:
     """Whether a decoded body is nested deeper than MAX_DEPTH.
 
     orjson writes no more than _WRITTEN_LEVELS, so the value is written within as many lists as there are too many.
     Walking it costs three times as much.
     """
-    for _ in range(_WRITTEN_LEVELS - MAX_DEPTH):
-        value = [value]
+    _nest.innermost[0] = value
     try:
-        orjson.dumps(value)
+        orjson.dumps(_nest.outermost)
     except orjson.JSONEncodeError:
         return True
+    finally:
+        _nest.innermost[0] = None
     return False
 
 
