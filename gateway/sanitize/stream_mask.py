@@ -278,14 +278,10 @@ class StreamMask:
     @property
     def is_open(self) -> bool:
         """See domain.RelayStage: nothing waits for long, no long text is held, and nothing has failed."""
-        return (
-            len(self._channels) == 1
-            and len(self._queues) == 1
-            and not self._decodes_all
-            and self._broken is None
-            and len(self._queue.pending) <= IDLE_EVENTS
-            and all(len(channel.buffer) <= _SHORT_CHARS for channel in self._channels.values())
-        )
+        if len(self._channels) != 1 or len(self._queues) != 1 or self._decodes_all or self._broken is not None:
+            return False
+        [channel] = self._channels.values()
+        return len(self._queue.pending) <= IDLE_EVENTS and len(channel.buffer) <= _SHORT_CHARS
 
     @property
     def has_failed(self) -> bool:

@@ -31,14 +31,14 @@ BUDGETS = {
     "providers": 1895,
     "resilience": 433,
     "runtime": 1374,
-    "sanitize": 6340,
+    "sanitize": 6336,
     "schemas": 242,
-    "services": 5560,
+    "services": 5559,
     "shared_state": 1290,
     "tests": 49735,
     "top": 874,
     "web": 3647,
-    "wire": 6786,
+    "wire": 6791,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {

@@ -302,9 +302,8 @@ def _events_within(held: CallBudget, state: ChatStream, batch: list[bytes]) -> E
     """The same for `ChatStream.relayed_events`."""
     if not held.has_room(sum(map(len, batch))):
         return []
-    before = state.relayed_bytes
     events = state.relayed_events(batch)
-    held.wrote(state.relayed_bytes - before)
+    held.wrote(sum(utf8_size(event.text) for event in events))
     return events
 
 

@@ -47,7 +47,6 @@ from gateway.wire.chat.chunk_relay import MAX_RELAYED_BYTES, ChunkPattern, split
 from gateway.wire.chat.kept import StateSoFar, extras, split_parts, thoughts_of
 from gateway.wire.mended_json import mended_json
 from gateway.wire.openai_error import error_in_answer
-from gateway.wire.untrusted_json import utf8_size
 
 
 def decode_chunk(data: bytes) -> Json:
@@ -180,11 +179,8 @@ class ChatStream:
         if self._characters + self._other_characters + size <= MAX_STREAM_CHARS:
             for pattern in self._patterns:
                 if len(frames := pattern.frames(batch)) == count:
-                    sent = size - count * pattern.fixed_bytes
-                    is_ascii = sum([len(text) for _, text in frames]) == sent  # and without escapes
                     self._relayed += count
-                    self._characters += sent
-                    self.relayed_bytes += sent if is_ascii else sum(utf8_size(text) for _, text in frames)
+                    self._characters += size - count * pattern.fixed_bytes
                     return Event.of_relay(pattern, frames)
         return []
 
