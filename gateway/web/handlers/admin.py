@@ -3,7 +3,6 @@ the sanitizer would do with a text, and the keys themselves.
 """
 
 import asyncio
-import importlib
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
@@ -20,6 +19,7 @@ from gateway.config.settings import Sanitize
 from gateway.domain import KEY_LIMITS, Json
 from gateway.errors import InvalidRequest, StateUnavailable
 from gateway.resilience.single_flight import in_thread
+from gateway.sanitize.report import preview
 from gateway.shared_state.port import StateDown
 from gateway.shared_state.sqlite_state import file_problem
 from gateway.web.handlers.model_routes import by_schema
@@ -172,11 +172,4 @@ class AdminHandler:
         call = request[CALL]
         body: Json = call.body
         call.body = None
-        return JsonReply(await in_thread(partial(_preview, body["text"], self._sanitize, body.get("profile"))))
-
-
-def _preview(text: str, config: Sanitize, profile: str | None) -> Json:
-    shown: Json = importlib.import_module("gateway.sanitize.report").preview(
-        text, config, profile
-    )  # loads the detectors
-    return shown
+        return JsonReply(await in_thread(partial(preview, body["text"], self._sanitize, body.get("profile"))))
