@@ -275,11 +275,9 @@ class Sanitizer:
         answer_of: Callable[[Json], Hashable] | None = None,
         notes_of: Callable[[Json], Iterable[tuple[Hashable, Json]]] | None = None,
     ) -> StreamMask:
-        """A mask for one streamed answer; `load` comes before it.
-
-        `slots_of(data)` are an event's texts, `note(entity)` is called per finding, `restorer` puts
-        values back. Without `finds` it does nothing else. `placeholders`: of the request; nothing is found in them.
-        `answer_of`, `notes_of`: see StreamMask.
+        """A mask for one streamed answer. `slots_of(data)` are an event's texts, `note(entity)` is called per finding,
+        `restorer` puts values back. Without `finds` it does nothing else. `placeholders`: of the request; nothing is
+        found in them. `answer_of`, `notes_of`: see StreamMask.
 
         The guardrail does not read streams: each paragraph would have to wait for it.
         """
