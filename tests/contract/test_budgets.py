@@ -35,9 +35,9 @@ BUDGETS = {
     "schemas": 242,
     "services": 5559,
     "shared_state": 1290,
-    "tests": 49735,
+    "tests": 49732,
     "top": 874,
-    "web": 3647,
+    "web": 3642,
     "wire": 6791,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
