@@ -36,6 +36,9 @@ WEB_TOOLS = ("websearch-search", "websearch-extract", "websearch-crawl", "websea
 WEB_SEARCH_SCOPE = "web-search"
 """What a key needs for them."""
 
+SEALED = "gws1."
+"""What begins each token that the gateway seals for its clients to carry (`access.sealing`)."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyLimits:
@@ -448,3 +451,5 @@ class RequestStats:
     """What its calls of models are paid from; None where nothing binds."""
     names: StateNames | None = None
     """None where nothing is masked."""
+    headers: Mapping[str, str] | None = None
+    """Of the request, those that an upstream gets which speaks the caller's interface itself."""

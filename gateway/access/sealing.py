@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gateway.access.private_files import locked, make_private_folder, write_private
+from gateway.domain import SEALED
 from gateway.errors import EngineMissing, InvalidRequest, StateUnavailable
 from gateway.shared_state.redis_state import RedisConnection
 
@@ -39,11 +40,9 @@ SEAL_KEYS = "seal-keys"
 MAX_SEALED_BYTES = 8 << 20
 """Bytes of data in one token: `server.max_text_bytes`."""
 
-SEALED = _PREFIX = "gws1."
-"""What a token begins with."""
 _HEAD = struct.Struct(">4sQ24s")
 _TAG_BYTES = 16
-_LONGEST_TOKEN = len(_PREFIX) + (_HEAD.size + MAX_SEALED_BYTES + _TAG_BYTES) * 4 // 3 + 2
+_LONGEST_TOKEN = len(SEALED) + (_HEAD.size + MAX_SEALED_BYTES + _TAG_BYTES) * 4 // 3 + 2
 _IN_REDIS = "gateway:seal-keys"
 _GENERATIONS = 2
 _LEAST_SECRET_CHARS = 32
@@ -89,7 +88,7 @@ class Sealer:
         head = _HEAD.pack(secret_id, ends_at, salt)
         cipher, nonce = _cipher(secret, salt)
         sealed: bytes = cipher.encrypt(nonce, data, _context(head, purpose, owner))
-        return _PREFIX + base64.urlsafe_b64encode(head + sealed).rstrip(b"=").decode()
+        return SEALED + base64.urlsafe_b64encode(head + sealed).rstrip(b"=").decode()
 
     def open(self, token: str, *, purpose: str, owner: str) -> bytes:
         """The data of a token. Raises SealRefused where it was not sealed here for this purpose and owner, was changed,
@@ -157,12 +156,12 @@ def _decoded(token: str) -> bytes:
     """Head and ciphertext of a token. Raises SealRefused."""
     if len(token) > _LONGEST_TOKEN:
         raise SealRefused(f"the sealed item is longer than {_LONGEST_TOKEN:,} characters; leave it out")
-    text = token.removeprefix(_PREFIX)
+    text = token.removeprefix(SEALED)
     try:
         raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
         raw = b""
-    if not token.startswith(_PREFIX) or len(raw) < _HEAD.size + _TAG_BYTES:
+    if not token.startswith(SEALED) or len(raw) < _HEAD.size + _TAG_BYTES:
         raise SealRefused("this is not a sealed item of the gateway; send it as it was received, or leave it out")
     return raw
 

@@ -134,8 +134,9 @@ def _model(model: Model, resources: AsyncExitStack) -> ModelEntry:
             rules=rules_of(asdict(settings.parameters)),
             one_system=settings.one_system_message,
         )
-        is_native, wait_s = settings.responses == "native", settings.first_event_wait_s
-        targets.append(Target(upstream, options, settings.weight, is_native, wait_s))
+        native = {"responses": settings.responses, "messages": settings.messages}
+        speaks = frozenset(route for route, how in native.items() if how == "native")
+        targets.append(Target(upstream, options, settings.weight, speaks, settings.first_event_wait_s))
     created, length = int(time.time()), model.context_length
     return ModelEntry(model.name, model.kind, tuple(targets), model.aliases, model.fallback, created, length)
 

@@ -23,6 +23,7 @@ from gateway.services.completion.turns import VALUES
 from gateway.texts import TextSlot, TextUnit
 from gateway.wire import sse
 from gateway.wire.dialect import Dialect, MessageUnits
+from gateway.wire.messages.native import unsigned
 from gateway.wire.sanitizer_report import ending_of, merged_reports, report_of
 from gateway.wire.url_citations import KeptLinks, annotated
 
@@ -163,7 +164,7 @@ class Masking:
             self._addresses |= addresses_of({"input": each.items}, self._placeholders.filled)
         if isinstance(body, dict):
             self._placeholders.set_apart(body, {id(item) for each in stored for item in each.items})
-            self._placeholders.reserve_typed(body)
+            self._placeholders.reserve_typed(unsigned(body) if self._dialect.name == "messages" else body)
             self._addresses |= addresses_of(body)
             self._is_json = asks_for_json(body)
 

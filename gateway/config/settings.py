@@ -217,6 +217,8 @@ class Upstream:
     name: str = ""
     api_key: Secret | None = None
     responses: str = "translate"
+    messages: str = "chat"
+    messages_credential: str = "x-api-key"
     connect_timeout_s: float = 3
     first_event_wait_s: float = 8
     first_byte_timeout_s: float = 60

@@ -46,6 +46,9 @@ class OpenAICompatUpstream:
             is_azure = config.parameters.preset == "azure"
             name, value = ("api-key", "{}") if is_azure else ("Authorization", "Bearer {}")
             self._headers[name] = value.format(config.api_key.reveal())
+        self._messages_headers = self._headers
+        if config.messages == "native" and config.messages_credential == "x-api-key" and config.api_key is not None:
+            self._messages_headers = {"Content-Type": "application/json", "x-api-key": config.api_key.reveal()}
         self._client = HttpClient(
             Timeouts(
                 connect_s=config.connect_timeout_s,
@@ -75,7 +78,7 @@ class OpenAICompatUpstream:
         wait_s = min(timeouts.first_byte_s * _WHOLE_ANSWER_FACTOR, timeouts.total_s)
         started_s = time.perf_counter()
         try:
-            answer = await self._answered(route, body, stats, self._headers, wait_s)
+            answer = await self._answered(route, body, stats, self._headers_for(route, stats), wait_s)
             try:
                 decoded = decoded_answer(await answer.read(self._max_answer_bytes), repairs=True)
             finally:
@@ -100,7 +103,7 @@ class OpenAICompatUpstream:
         parser = sse.Parser()
         if relay is not None:
             relay.parse = parser.feed
-        headers = {**self._headers, "Accept": "text/event-stream"}
+        headers = {**self._headers_for(route, stats), "Accept": "text/event-stream"}
         answer: Answer | None = None
         is_complete = has_begun = False
         whole: bytes | None = None
@@ -133,6 +136,11 @@ class OpenAICompatUpstream:
             if answer is not None:
                 answer.close(is_complete=is_complete)
             stats.upstream_s += clock() - started_s
+
+    def _headers_for(self, route: str, stats: RequestStats) -> Mapping[str, str]:
+        if not route.startswith("messages"):
+            return self._headers
+        return {**self._messages_headers, **(stats.headers or {})}
 
     def _more(self, whole: bytes, chunk: bytes) -> bytes:
         if len(whole) + len(chunk) > self._max_answer_bytes:

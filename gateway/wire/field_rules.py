@@ -17,6 +17,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from gateway.domain import SEALED
+
 STRUCTURAL = frozenset({
     "id", "call_id", "tool_call_id", "item_id", "tool_use_id", "response_id", "previous_response_id", "file_id",
     "container_id", "connector_id", "approval_request_id", "previous_item_id", "server_label", "name", "namespace",
@@ -87,6 +89,12 @@ is_plain_word = _PLAIN_WORD.fullmatch
 is_made_id = _MADE_ID.fullmatch
 """Whether an id is a model service's prefix and 24 to 48 hexadecimal digits, as `new_id` makes them, a UUID, or the
 prefix and up to five digits."""
+
+
+def is_signed(block: Any) -> bool:
+    """Whether a block of thoughts has a signature that the gateway has not made."""
+    signature = block.get("signature") if isinstance(block, dict) else None
+    return isinstance(signature, str) and bool(signature) and not signature.startswith((SEALED, "sig_"))
 
 
 def is_opaque(field: str, value: str, holder: Any) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Hashable, Iterable, Iterator, MutableMapping
 from itertools import chain, islice
 from typing import Any, TypeAlias
 
+from gateway.domain import SEALED
 from gateway.texts import Form, GroupSlot, TextSlot, TextUnit
 from gateway.wire import field_rules as rules
 from gateway.wire.logprobs import LogprobsSlot
@@ -150,6 +151,22 @@ class NumberSlot(TextSlot):
     @text.setter
     def text(self, value: str) -> None:
         self.holder[self.key] = value
+
+
+class SignedSlot(TextSlot):
+    """Thoughts that another service has signed. Where something in them is masked, the signature is void: it becomes
+    one of the gateway's, by which `messages.native` leaves the block out."""
+
+    __slots__ = ()
+
+    @property
+    def text(self) -> str:
+        return str(self.holder[self.key])
+
+    @text.setter
+    def text(self, value: str) -> None:
+        block: Any = self.holder
+        block[self.key], block["signature"] = value, SEALED
 
 
 def answer_slots(value: Any, where: str = "", skip: frozenset[str] = frozenset()) -> list[TextSlot]:
@@ -333,7 +350,8 @@ class _Walk:
             if name == "arguments":
                 form = "json"
         flow = self._flow(where, holder) if form == "text" and name in rules.FLOWING and mode == _OPEN else None
-        slot = TextSlot(holder, key, where, form, flow=flow, name=name, copies=copies)
+        kind = SignedSlot if name == "thinking" and rules.is_signed(holder) and not self._is_answer else TextSlot
+        slot = kind(holder, key, where, form, flow=flow, name=name, copies=copies)
         is_short = len(value) <= rules.MAX_GROUPED_CHARS and name not in rules.ALONE and not is_data
         if is_short and (form == "text" or form == self._structural):
             self._add_short(slot, len(value))

@@ -21,7 +21,7 @@ PLACES = {
     "what a caller may spend is looked up": ("budgets.of", {"calls.call", "access.budgets"}),
     "a call of a model is paid for": (
         "spend.reserve",
-        {f"services.completion.{name}" for name in ("service", "native_responses", "embeddings")},
+        {f"services.completion.{name}" for name in ("service", "native_calls", "embeddings")},
     ),
     "a call is recorded": ("Finished", {"calls.call"}),
     "an error that a client is told is counted": ("rejected.labels", {"calls.call"}),

@@ -1,11 +1,13 @@
 """Claude Code against the gateway, before a scripted model: a session with a tool call, and one whose upstream dies."""
 
 import asyncio
+import itertools
 import json
 import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +23,7 @@ from tests.support.upstream import Upstream
 pytestmark = [pytest.mark.slow, pytest.mark.system]
 FOLDER = CLIENTS / "claude"
 LIMIT_S = 90
+_FILES = 20
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +98,76 @@ async def test_claude_code_runs_its_tool_and_ends_with_the_answer(
     assert bodies[-1]["messages"][-1]["role"] == "tool" and bodies[-1]["messages"][0]["role"] == "system"
     assert "x-anthropic-billing-header" not in str(bodies) and "device_id" not in str(bodies)
     assert {tool["function"]["name"] for tool in bodies[0]["tools"]} >= {"Read", "Bash", "Edit"}
+
+
+async def test_each_turn_before_a_native_upstream_begins_with_what_the_one_before_sent(
+    start_gateway: StartGateway, upstream: Upstream, tmp_path: Path, claude: Path
+) -> None:
+    """Twenty files with a mail address each, read one after the other, masked. The client itself sets the marks of its
+    prompt cache anew each time, and makes a block of a text that gets one."""
+    for number in range(_FILES):
+        (tmp_path / f"note{number}.txt").write_text(f"mail user{number}@posthaus.org, or jane.doe@posthaus.org\n")
+
+    async def reading(exchange: up.Exchange) -> None:
+        body = exchange.seen.body
+        done = sum(block["type"] == "tool_result" for block in blocks_of(body))
+        path = {"file_path": str(tmp_path / f"note{done}.txt")}
+        call = None if done == _FILES else (f"toolu_{done}", "Read", path)
+        await up.stream(*native_events(f"msg_{done}", f"note {done} of {body['model']}", call))(exchange)
+
+    upstream.will(reading)
+    masked = '[guardrail]\nenabled = "off"\n[sanitize]\nroutes = ["chat"]\nprofile = "reversible"\n'
+    config = toml(upstream, messages="'native'").replace("['assistant']", "['claude-alias']")
+    server = await start_gateway(config + masked)
+    code, result = await run_claude(claude, server, tmp_path, "Read the notes", "--allowedTools", "Read")
+    assert code == 0 and result.startswith(f"note {_FILES} of"), result
+    sent = [seen.body for seen in upstream.seen if seen.path.endswith("/messages") and seen.body.get("tools")]
+    turns = [without_marks(body["messages"]) for body in sent if blocks_of(body)]
+    assert len(turns) >= _FILES and "posthaus" not in str(turns) and f"[EMAIL_{_FILES}]" in str(turns[-1])
+    for before, after in itertools.pairwise(turns):
+        assert after[: len(before)] == before
+    signed = [block for block in blocks_of(sent[-1]) if block["type"] == "thinking"]
+    assert all(block["signature"] == "c2lnbmVk" for block in signed)
+
+
+def blocks_of(body: Any) -> list[Any]:
+    return [block for each in body["messages"] if isinstance(each["content"], list) for block in each["content"]]
+
+
+def without_marks(value: Any) -> Any:
+    """A copy without `cache_control`, below any depth; a content that is a text becomes a block."""
+    if isinstance(value, dict):
+        made = {name: without_marks(each) for name, each in value.items() if name != "cache_control"}
+        text = made.get("content")
+        return {**made, "content": [{"type": "text", "text": text}]} if isinstance(text, str) else made
+    return [without_marks(each) for each in value] if isinstance(value, list) else value
+
+
+def native_events(name: str, text: str, call: tuple[str, str, Any] | None) -> list[bytes]:
+    """A stream in Anthropic's form: signed thoughts, then a call or a text."""
+    message = {"id": name, "type": "message", "role": "assistant", "model": "m", "content": [],
+               "stop_reason": None, "usage": {"input_tokens": 9, "output_tokens": 1}}  # fmt: skip
+    if call is None:
+        block: Any = {"type": "text", "text": ""}
+        delta = {"type": "text_delta", "text": text}
+    else:
+        block = {"type": "tool_use", "id": call[0], "name": call[1], "input": {}}
+        delta = {"type": "input_json_delta", "partial_json": json.dumps(call[2])}
+    events: list[Any] = [
+        {"type": "message_start", "message": message},
+        {"type": "content_block_start", "index": 0, "content_block": {
+            "type": "thinking", "thinking": "", "signature": ""}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "about [EMAIL_1]"}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "c2lnbmVk"}},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "content_block_start", "index": 1, "content_block": block},
+        {"type": "content_block_delta", "index": 1, "delta": delta},
+        {"type": "content_block_stop", "index": 1},
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use" if call else "end_turn", "stop_sequence": None},
+         "usage": {"output_tokens": 5}},
+        {"type": "message_stop"},
+    ]  # fmt: skip
+    return [up.frame(event) for event in events]
 
 
 async def test_claude_code_calls_the_web_tools_by_the_printed_configuration(

@@ -262,7 +262,8 @@ _REPLAYABLE = (_UNREACHABLE, "upstream_disconnected", "upstream_unavailable", "r
 class Target:
     """One upstream of a model, and the state of its health, shared by all requests.
 
-    `weight` orders the upstreams of a model; 0 is tried last. `native`: it speaks /responses itself.
+    `weight` orders the upstreams of a model; 0 is tried last. `speaks`: the routes beside chat that it has itself,
+    of `responses` and `messages`.
     `first_event_wait_s`: seconds until the answer's status is sent even though the upstream has sent nothing. `fault`:
     the cause of its last failure; `told_s`: when each cause was logged.
     """
@@ -270,7 +271,7 @@ class Target:
     upstream: CompletionUpstream
     options: UpstreamOptions
     weight: int = 1
-    native: bool = False
+    speaks: frozenset[str] = frozenset()
     first_event_wait_s: float = 8
     health: UpstreamHealth = field(default_factory=UpstreamHealth)
     fault: str = ""

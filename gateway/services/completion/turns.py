@@ -10,8 +10,8 @@ from typing import Any
 
 import orjson
 
-from gateway.access.sealing import SEALED, Sealer, SealRefused
-from gateway.domain import Json, RequestStats, StateNames
+from gateway.access.sealing import Sealer, SealRefused
+from gateway.domain import SEALED, Json, RequestStats, StateNames
 from gateway.errors import EngineMissing, InvalidRequest
 from gateway.resilience.bounded_cache import SharedCache
 from gateway.wire.chat.call_ids import CallIds, with_own_ids

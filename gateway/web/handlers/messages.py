@@ -1,7 +1,10 @@
 """`POST /v1/messages` and `POST /v1/messages/count_tokens`: Anthropic's interface to the models of kind `text`.
 
-A request is translated to chat and its answer back (`wire.messages`).
+A request is translated to chat and its answer back (`wire.messages`), or passed on to an upstream that has the route
+itself.
 """
+
+from collections.abc import Mapping
 
 from aiohttp import web
 
@@ -11,6 +14,7 @@ from gateway.domain import Event, EventStream, Json, Relay
 from gateway.errors import GatewayError
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.images import MAX_IMAGES
+from gateway.services.completion.native_messages import NativeMessages
 from gateway.services.completion.service import CompletionService
 from gateway.services.completion.token_counter import TokenCounter
 from gateway.services.file_parts import FileParts
@@ -24,6 +28,7 @@ from gateway.web.replies import JsonReply
 from gateway.web.state import CALL
 from gateway.wire.hosted_answer import events_of, events_of_whole, translated
 from gateway.wire.messages.hosted_search import WebWish, item_id, open_calls, web_wish
+from gateway.wire.messages.native import NativeMessageStream, passed_headers, set_apart
 from gateway.wire.messages.object import token_estimate
 from gateway.wire.messages.request import to_chat
 from gateway.wire.messages.stream import MessageStream
@@ -31,16 +36,16 @@ from gateway.wire.messages.tools import left_out
 
 _CALL_AND_OUTPUT = 2
 """Items that a remembered call is recalled as."""
+_BY_CHAT = "the gateway runs tools of this request, so its model was asked through chat"
 
 
 class MessagesHandler:
-    """The endpoints' checks and handlers. A count needs no `max_tokens`. `anthropic-version` and `anthropic-beta` are
-    ignored."""
+    """The endpoints' checks and handlers. A count needs no `max_tokens`."""
 
     def __init__(self, completions: CompletionService, hosted: HostedSearch, files: FileParts) -> None:
         """`files` reads documents that are not text."""
         self._completions, self._hosted, self._files = completions, hosted, files
-        self._counter = TokenCounter()
+        self._counter, self._native = TokenCounter(), NativeMessages(completions)
         schema = schemas.load("messages")
         self.check = by_schema(schema)
         self.check_count = by_schema(
@@ -55,9 +60,12 @@ class MessagesHandler:
         call = request[CALL]
         body, stats = call.body, call.stats
         entry = await self._text_model(call)
+        wish, is_native = web_wish(body), self._native.speaks(entry)
+        if is_native and wish is None:
+            return await self._pass_on(call, entry, passed_headers(request.headers, stats.warnings))
         stats.warnings += left_out(body)
-        wish = web_wish(body)
         if wish is not None:
+            stats.warnings += [_BY_CHAT] if is_native else []
             return await self._search(call, entry, wish)
         carrier = self._completions.carrier(call.caller.identity, stats)
         chat = to_chat(body, MAX_IMAGES, carrier=carrier)
@@ -67,6 +75,16 @@ class MessagesHandler:
             events = events_of(self._completions.stream(chat, stats, is_plain, relay))
             return _streamed(call, entry, stream, stream.run(events), relay)
         return whole(call, stream.made_of(events_of_whole(await self._completions.complete(chat, stats, is_plain))))
+
+    async def _pass_on(self, call: Call, entry: ModelEntry, headers: Mapping[str, str]) -> web.StreamResponse:
+        """The reply of an upstream that speaks this interface. As `create`."""
+        body, stats = call.body, call.stats
+        stats.headers = headers
+        if body.get("stream"):
+            stream = NativeMessageStream(body, token_estimate(body), holds_thoughts=call.masking is not None)
+            return _streamed(call, entry, stream, self._native.stream(body, stats, stream))
+        message = await self._native.complete(body, stats)
+        return whole(call, message, finish=set_apart(message) if call.masking is not None else None)
 
     async def _search(self, call: Call, entry: ModelEntry, wish: WebWish) -> web.StreamResponse:
         """The reply to a request with hosted web tools. As `create`, and Forbidden."""
@@ -99,8 +117,12 @@ class MessagesHandler:
         `provider_specific_fields.usage_estimated`. Raises ModelNotFound, InvalidRequest."""
         call = request[CALL]
         entry = await self._text_model(call)
-        chat = to_chat(call.body, MAX_IMAGES)
-        tokens = await self._counter.count(entry, call.body, call.stats)
+        if self._native.speaks(entry):
+            call.stats.headers, chat = passed_headers(request.headers, call.stats.warnings), call.body
+            tokens = await self._native.count(call.body, call.stats)
+        else:
+            chat = to_chat(call.body, MAX_IMAGES)
+            tokens = await self._counter.count(entry, call.body, call.stats)
         if tokens is not None:
             return JsonReply({"input_tokens": tokens})
         estimate = {"usage_estimated": True}
@@ -109,12 +131,13 @@ class MessagesHandler:
     async def _text_model(self, call: Call) -> ModelEntry:
         """The request's model, once its documents are read."""
         entry = require_kind(self._completions.resolve(call.body["model"]), "text")
-        await self._files.replace(call, entry, call.body)
+        if call.masking is not None or not self._native.speaks(entry):
+            await self._files.replace(call, entry, call.body)
         return entry
 
 
 def _streamed(
-    call: Call, entry: ModelEntry, stream: MessageStream, events: EventStream, relay: Relay
+    call: Call, entry: ModelEntry, stream: MessageStream, events: EventStream, relay: Relay | None = None
 ) -> web.StreamResponse:
     def refused(error: GatewayError, last: Json | None, used: Json) -> list[Event]:
         return stream.refused_events(error, used)

@@ -85,9 +85,14 @@ def require_scope(caller: Caller, scope: str) -> None:
         raise Forbidden(f"this key may not use this model; it needs the scope '{scope}'", param="model")
 
 
-def whole(call: Call, data: Any, headers: Mapping[str, str] | None = None) -> JsonReply:
-    """The reply of a whole answer."""
-    return JsonReply(data, headers={**(headers or {}), **_timing(call.stats)})
+def whole(
+    call: Call,
+    data: Any,
+    headers: Mapping[str, str] | None = None,
+    finish: Callable[[Any], Any] | None = None,
+) -> JsonReply:
+    """The reply of a whole answer. `finish`: see JsonReply."""
+    return JsonReply(data, headers={**(headers or {}), **_timing(call.stats)}, finish=finish)
 
 
 def streamed(

@@ -19,7 +19,7 @@ from gateway.calls.masking import Stored
 from gateway.domain import Event, EventStream, Json, Relay
 from gateway.errors import GatewayError, InvalidRequest, UpstreamError
 from gateway.services.completion.attempts import ModelEntry
-from gateway.services.completion.native_responses import NativeResponses, is_native
+from gateway.services.completion.native_responses import NativeResponses
 from gateway.services.completion.service import CompletionService
 from gateway.services.file_parts import FileParts
 from gateway.services.hosted_tools.hosted_responses import HostedAnswer, HostedResponses, HostedWishes
@@ -134,7 +134,7 @@ class ResponsesHandler:
     async def reads(self, call: Call) -> Continued:
         """What a request goes on with. Raises ModelNotFound, InvalidRequest, NotFound (a previous response)."""
         entry = require_kind(self._completions.resolve(call.body["model"]), "text")
-        return await self._inputs.read(call, passes_foreign=is_native(entry))
+        return await self._inputs.read(call, passes_foreign=self._native.speaks(entry))
 
     async def answer(self, call: Call, *, generates: bool = True) -> web.StreamResponse:
         """JsonReply of a `response`, or EventReply of its events; stored for the key where `store` is true.

@@ -11,8 +11,8 @@ from gateway.wire.chat.request import CACHE
 from gateway.wire.untrusted_json import table_in
 
 _USER_BLOCKS = "text, image, document, search_result, tool_result"
-_NO_FILES = "files are not stored here; send the content itself"
-_NO_PDF = "documents by URL are not read on this route; send the file as base64, or its text"
+NO_FILES = "files are not stored here; send the content itself"
+NO_PDF = "documents by URL are not read on this route; send the file as base64, or its text"
 
 
 def text_of(content: Any, where: str) -> str:
@@ -90,7 +90,7 @@ def _image_url(source: Any, where: str) -> str:
     if kind == "url" and isinstance(source.get("url"), str):
         return str(source["url"])
     if kind == "file":
-        raise InvalidRequest(f"{where}: {_NO_FILES}", param=where)
+        raise InvalidRequest(f"{where}: {NO_FILES}", param=where)
     raise InvalidRequest(f"{where}: must be a source of type base64 with data, or url with url", param=where)
 
 
@@ -102,9 +102,9 @@ def _document_text(block: Json, where: str) -> str:
     elif kind == "content":
         text = text_of(source.get("content"), f"{at}.content")
     elif kind == "file":
-        raise InvalidRequest(f"{at}: {_NO_FILES}", param=at)
+        raise InvalidRequest(f"{at}: {NO_FILES}", param=at)
     elif kind in ("base64", "url"):
-        raise InvalidRequest(f"{at}: {_NO_PDF}", param=at)
+        raise InvalidRequest(f"{at}: {NO_PDF}", param=at)
     else:
         raise InvalidRequest(f"{at}: must be a source of type text or content", param=at)
     heads = [value for name in ("title", "context") if isinstance(value := block.get(name), str) and value]

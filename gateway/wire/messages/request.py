@@ -42,9 +42,7 @@ def to_chat(
     `{name, arguments, output}` by the id of their block; calls without are left out. `carrier` opens what thinking
     blocks hold.
     """
-    for name, reason in _NOT_HERE.items():
-        if body.get(name):
-            raise InvalidRequest(f"{name}: {reason}", param=name, code=_CODES.get(name))
+    refuse_unserved(body)
     conversation = _conversation(body, ChatBuilder(recalled, carrier))
     chat: Json = {"model": body["model"], "messages": conversation.finished(max_images)}
     chat |= {name: body[name] for name in _SAME if body.get(name) is not None}
@@ -66,6 +64,13 @@ def to_chat(
     if body.get("stream"):
         chat |= {"stream": True, "stream_options": {"include_usage": True}}
     return chat
+
+
+def refuse_unserved(body: Json) -> None:
+    """Raises InvalidRequest for a field that asks for what is not here: servers, containers, kept conversations."""
+    for name, reason in _NOT_HERE.items():
+        if body.get(name):
+            raise InvalidRequest(f"{name}: {reason}", param=name, code=_CODES.get(name))
 
 
 def thinking_display(body: Json) -> str | None:

@@ -96,7 +96,7 @@ class MessageStream:
         if self._server_tool_use:
             usage["server_tool_use"] = self._server_tool_use
         self.message |= {**reason, "usage": usage, "provider_specific_fields": self._end.backend or {}}
-        yield from _closing(reason, usage, self._end.backend)
+        yield from closing(reason, usage, self._end.backend)
 
     def error_events(self, error: GatewayError) -> list[Event]:
         """The end of a stream that failed: one `error` event."""
@@ -111,7 +111,7 @@ class MessageStream:
         place = _IN_BLOCK.match(error.param or "")
         events = [stop_event(int(place[1]))] if place else []
         reason = objects.stop_fields("content_filter", None, [])
-        return [*events, *_closing(reason, objects.usage_object(usage), self._end.backend)]
+        return [*events, *closing(reason, objects.usage_object(usage), self._end.backend)]
 
     def _events_for(self, event: HostedEvent) -> Iterator[Event]:
         if not self._is_open:
@@ -144,7 +144,8 @@ class MessageStream:
             yield from self.blocks.whole(block)
 
 
-def _closing(reason: Json, usage: Json, backend: Json | None) -> Iterator[Event]:
+def closing(reason: Json, usage: Json, backend: Json | None) -> Iterator[Event]:
+    """`message_delta` with the stop reason and a usage of this interface, and `message_stop`."""
     delta: Json = {"type": "message_delta", "delta": reason, "usage": usage}
     if backend is not None:
         delta["provider_specific_fields"] = backend

@@ -6,19 +6,16 @@ Source: OpenAI API reference (Responses) and event streams of vLLM and llama.cpp
 """
 
 import re
-from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import aclosing
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-import orjson
-
-from gateway.domain import Event, EventBatch, EventStream, Json
+from gateway.domain import Event, EventBatch, Json
 from gateway.errors import InvalidRequest, UpstreamError
 from gateway.wire import sse
 from gateway.wire.caller_addresses import refuse_addresses, refuse_in_items, refuse_in_tools, refuse_media
 from gateway.wire.chat.answer import NAME_OF_UPSTREAM, arguments_text
 from gateway.wire.chat.request import ImagePlace, UpstreamOptions, flat, without_hosts
-from gateway.wire.mended_json import mended_json
+from gateway.wire.native_stream import PassedStream
 from gateway.wire.openai_error import error_in_stream
 from gateway.wire.responses import object as objects
 from gateway.wire.responses.call_kinds import CALL_KINDS, KIND_OF_CALL
@@ -239,70 +236,40 @@ def _finish_reason(response: Json) -> str:
     return "tool_calls" if any(item["type"] in KIND_OF_CALL for item in response["output"]) else "stop"
 
 
-class NativeStream(ResponseStream):
-    """One stream of an upstream's own events, passed on under the public name `model`. Call `pass_through` once.
+class NativeStream(ResponseStream, PassedStream):
+    """One stream of an upstream's own events.
 
     The upstream's item ids are kept in `_indexes`, so that events with a wrong or missing id or place still find their
     item. `run`, of the base class, remains for a fallback model that is called through chat.
     """
 
-    model = ""
-
     def __init__(self, *parts: Any, **more: Any) -> None:
-        super().__init__(*parts, **more)
-        self.told: Json = {}
-        """The usage that the upstream has told."""
+        ResponseStream.__init__(self, *parts, **more)
+        PassedStream.__init__(self)
         self._seen = SentItems()
-        self._counted: Json | None = None
-
-    def note(self, events: EventBatch) -> None:
-        """Remember what is passed on of it, for `cut`: call it with every batch, or with none."""
-        for event in events:
-            self._seen.note(event.data or {"type": ""})
-
-    def cut(self, usage: Json) -> None:
-        """End it, after what was noted, as one that has come to its limit; no more will be read. `usage` has chat's
-        names."""
-        self._counted = {"input_tokens": usage["prompt_tokens"], "output_tokens": usage["completion_tokens"]}
-
-    async def pass_through(self, payloads: AsyncGenerator[list[bytes], None]) -> EventStream:
-        """Our events for the data of theirs, ended by `response.completed` or `.incomplete` and `[DONE]`.
-
-        Raises UpstreamError for a failure event, an invalid event, or a stream that ends without one of these.
-        """
         self._ids: list[str] = []
         self._indexes: dict[str, int] = {}
         self._done: dict[int, Json] = {}
-        self._opened = self._ended = False
-        async with aclosing(payloads):
-            async for batch in payloads:
-                events: EventBatch = []
-                try:
-                    for data in batch:
-                        if not self._ended and data.strip() != b"[DONE]":
-                            events += self._event_for(_decode_event(data))
-                except UpstreamError:
-                    if events:
-                        yield events
-                    raise
-                if events:
-                    yield events
-                if self._counted is not None:
-                    yield self._cut_end(self._counted)
-                if self._ended:
-                    return
-        raise UpstreamError("the upstream ended its stream before the answer was complete")
+        self._opened = False
 
-    def _cut_end(self, usage: Json) -> EventBatch:
+    def note(self, events: EventBatch) -> None:
+        """See PassedStream."""
+        for event in events:
+            self._seen.note(event.data or {"type": ""})
+
+    def cut_end(self, usage: Json) -> Iterator[Event]:
+        """See PassedStream."""
+        counted = {"input_tokens": usage["prompt_tokens"], "output_tokens": usage["completion_tokens"]}
         self._done = {index: item for index, item in self._done.items() if index in self._seen.done}
         answer = {
-            "usage": usage,
+            "usage": counted,
             "incomplete_details": {"reason": "max_output_tokens"},
             "output": self._seen.at_failure(),
         }
-        return list(self._native_end({"type": "response.incomplete", "response": answer}))
+        yield from self._native_end({"type": "response.incomplete", "response": answer})
 
-    def _event_for(self, data: Json) -> Iterator[Event]:
+    def events_of(self, data: Json) -> Iterator[Event]:
+        """See PassedStream; the last are `response.completed` or `.incomplete`, and `[DONE]`."""
         kind = words_of(data.get("type") or "")
         if kind in _FAILURES:
             failure = data.get("response") if isinstance(data.get("response"), dict) else data
@@ -397,18 +364,8 @@ class NativeStream(ResponseStream):
         merged = {**answer, "output": outputs, "id": self.response["id"], "created_at": self.response["created_at"]}
         final = repair_response(merged, self._body, self.model, self.backend or {})
         self.response.update(final)
-        self._ended = True
+        self.is_over = True
         self._on_end(final)
         shown = objects.shown(final, [self._copy(item) for item in final["output"]])
         yield self._event(f"response.{final['status']}", {"response": shown})
         yield Event.from_bytes(sse.DONE)
-
-
-def _decode_event(data: bytes) -> Json:
-    try:
-        decoded = mended_json(data)
-    except orjson.JSONDecodeError:
-        raise UpstreamError("the upstream sent an event that is not JSON") from None
-    if not isinstance(decoded, dict):
-        raise UpstreamError("the upstream sent an event that is not valid")
-    return decoded

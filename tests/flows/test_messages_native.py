@@ -1,0 +1,366 @@
+"""Upstreams that speak /v1/messages themselves: what goes on as it came, whole, streamed and counted."""
+
+import itertools
+from typing import Any
+
+import anthropic
+import orjson
+import pytest
+
+from tests.support import upstream as up
+from tests.support.asking import ask, send, toml
+from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.messages_route import ADD, HELLO, IMAGE, MODEL, raw_stream
+from tests.support.upstream import Exchange, Upstream
+
+NATIVE = "messages = 'native'"
+MASKED = '[guardrail]\nenabled = "off"\n[sanitize]\nroutes = ["chat"]\nprofile = "reversible"\n'
+MAIL = "jane.doe@posthaus.org"
+SIGNED = {"type": "thinking", "thinking": "They are [EMAIL_1], or not.", "signature": "EqQBCgIYAhIM1gbcDa9GJwZA"}
+HIDDEN = {"type": "redacted_thinking", "data": "EmwKAhgBEgy3va3pzix4LafPsn4aDFIT2Xlxh0L5L8rLVyIwxtE3"}
+USAGE = {
+    "input_tokens": 3, "cache_read_input_tokens": 20, "cache_creation_input_tokens": 10, "output_tokens": 2,
+    "service_tier": "standard",
+}  # fmt: skip
+ANSWER: dict[str, Any] = {
+    "id": "msg_01up", "type": "message", "role": "assistant", "model": "up-model", "container": None,
+    "content": [SIGNED, HIDDEN, {"type": "text", "text": "Hello", "new": {"deep": [1]}},
+                {"type": "tool_use", "id": "toolu_01up", "name": "add", "input": {"a": 1}}],
+    "stop_reason": "tool_use", "stop_sequence": None, "usage": USAGE,
+}  # fmt: skip
+FULL: dict[str, Any] = {
+    "max_tokens": 4096,
+    "system": [{"type": "text", "text": "Be brief", "cache_control": {"type": "ephemeral", "ttl": "1h"}}],
+    "messages": [
+        {"role": "user", "content": [{"type": "text", "text": "2 and 2?"}, IMAGE, {"type": "unheard_of", "x": [1]}]},
+        {"role": "assistant", "content": ANSWER["content"]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_01up", "is_error": False,
+                                      "content": "see https://example.org/page"}]},
+    ],
+    "tools": [{**ADD, "cache_control": {"type": "ephemeral"}, "eager_input_streaming": True},
+              {"type": "code_execution_20250825", "name": "code_execution"}],
+    "tool_choice": {"type": "auto", "disable_parallel_tool_use": True},
+    "thinking": {"type": "enabled", "budget_tokens": 2048},
+    "context_management": {"edits": [{"type": "clear_tool_uses_20250919"}]},
+    "service_tier": "auto", "stop_sequences": ["END"], "temperature": None, "inference_geo": "eu",
+}  # fmt: skip
+
+
+def event(kind: str, **fields: Any) -> bytes:
+    return f"event: {kind}\n".encode() + up.frame({"type": kind, **fields})
+
+
+def good_stream(*pieces: str, signature: str = SIGNED["signature"]) -> list[bytes]:
+    """Thoughts, a text and a call, as Anthropic's server sends them."""
+    start = {**ANSWER, "content": [], "stop_reason": None, "usage": {**USAGE, "output_tokens": 1}}
+    deltas = [
+        event("content_block_delta", index=1, delta={"type": "text_delta", "text": piece})
+        for piece in pieces or ("Hel", "lo")
+    ]
+    return [
+        event("message_start", message=start),
+        event("content_block_start", index=0, content_block={"type": "thinking", "thinking": "", "signature": ""}),
+        event("ping"),
+        event("content_block_delta", index=0, delta={"type": "thinking_delta", "thinking": "They are [EMAIL"}),
+        event("content_block_delta", index=0, delta={"type": "thinking_delta", "thinking": "_1], or not."}),
+        event("content_block_delta", index=0, delta={"type": "signature_delta", "signature": signature}),
+        event("content_block_stop", index=0),
+        event("content_block_start", index=1, content_block={"type": "text", "text": ""}),
+        *deltas,
+        event("content_block_stop", index=1),
+        event("content_block_start", index=2, content_block={
+            "type": "tool_use", "id": "toolu_01up", "name": "add", "input": {}}),
+        event("content_block_delta", index=2, delta={"type": "input_json_delta", "partial_json": '{"a":'}),
+        event("content_block_delta", index=2, delta={"type": "input_json_delta", "partial_json": "1}"}),
+        event("content_block_stop", index=2),
+        event("message_delta", delta={"stop_reason": "tool_use", "stop_sequence": None},
+              usage={"output_tokens": 2}),
+        event("message_stop"),
+    ]  # fmt: skip
+
+
+def gateway_of(upstream: Upstream, **settings: Any) -> str:
+    return toml(upstream, messages="'native'", **settings)
+
+
+@pytest.fixture
+async def native(start_gateway: StartGateway, upstream: Upstream) -> InProcessGateway:
+    return await start_gateway(gateway_of(upstream, api_key="{ credential = 'anthropic' }"), **KEY)
+
+
+@pytest.fixture
+async def masking(start_gateway: StartGateway, upstream: Upstream) -> InProcessGateway:
+    return await start_gateway(gateway_of(upstream) + MASKED)
+
+
+KEY = {"GATEWAY_CREDENTIAL_ANTHROPIC": "sk-test-of-the-upstream"}
+TOKEN = "sk-test-of-the-upstream"
+
+
+async def test_a_request_goes_on_value_for_value(native: InProcessGateway, upstream: Upstream) -> None:
+    upstream.will(up.answer(ANSWER))
+    headers = {"anthropic_version": "2024-01-01", "anthropic_beta": "context-1m-2025-08-07, new-beta"}
+    body = {"model": "SvcLLM", **FULL, "metadata": {"user_id": "jane", "other": MAIL}}
+    status, data, _ = await send(native, "/v1/messages", body, **headers)
+    assert status == 200, data
+    seen = upstream.last
+    user = seen.body.pop("metadata")
+    assert seen.body == {**FULL, "model": "up-model"} and seen.path == "/v1/messages"
+    assert user.keys() == {"user_id"} and user["user_id"].startswith("user_")
+    assert seen.headers["anthropic-version"] == "2024-01-01"
+    assert seen.headers["anthropic-beta"] == headers["anthropic_beta"]
+    assert seen.headers["x-api-key"] == TOKEN and "authorization" not in seen.headers
+    fields = data.pop("provider_specific_fields")
+    assert fields["model"] == "up-model" and fields["provider"] == "upstream-1"
+    assert data == {**{k: v for k, v in ANSWER.items() if v is not None}, "stop_sequence": None, "model": "SvcLLM"}
+
+
+@pytest.mark.parametrize(
+    ("headers", "version", "beta"),
+    [({}, "2023-06-01", None), ({"anthropic_beta": "a b; drop"}, "2023-06-01", None),
+     ({"anthropic_version": "x" * 80}, None, None)],
+)  # fmt: skip
+async def test_headers_that_are_no_names_stay_here(
+    native: InProcessGateway, upstream: Upstream, headers: dict[str, str], version: str | None, beta: str | None
+) -> None:
+    upstream.will(up.answer(ANSWER))
+    _, data, _ = await send(native, "/v1/messages", {**MODEL, "messages": HELLO}, **headers)
+    assert upstream.last.headers.get("anthropic-version") == version
+    assert upstream.last.headers.get("anthropic-beta") == beta
+    assert bool(data["provider_specific_fields"].get("warnings")) == bool(headers)
+
+
+async def test_the_key_goes_as_a_bearer_where_the_operator_says_so(
+    start_gateway: StartGateway, upstream: Upstream
+) -> None:
+    settings = {"api_key": "{ credential = 'anthropic' }", "messages_credential": "'bearer'"}
+    server = await start_gateway(gateway_of(upstream, **settings), **KEY)
+    upstream.will(up.answer(ANSWER))
+    assert (await ask(server, "/v1/messages", **MODEL))[0] == 200
+    assert upstream.last.headers["authorization"] == f"Bearer {TOKEN}"
+    assert "x-api-key" not in upstream.last.headers
+
+
+@pytest.mark.slow  # through the official client
+async def test_a_stream_goes_on_event_for_event(native: InProcessGateway, upstream: Upstream) -> None:
+    upstream.will(up.stream(*good_stream()))
+    events = await raw_stream(native, tools=[ADD])
+    theirs = [orjson.loads(each.split(b"data: ")[1]) for each in good_stream()]
+    theirs[0]["message"] = {k: v for k, v in theirs[0]["message"].items() if v is not None} | {
+        "model": "SvcLLM", "stop_reason": None, "stop_sequence": None}  # fmt: skip
+    fields = events[-2].pop("provider_specific_fields")
+    assert events == theirs and fields["model"] == "up-model"
+    async with (
+        anthropic.AsyncAnthropic(base_url=native.url, api_key=native.key, max_retries=0) as client,
+        client.messages.stream(**MODEL, messages=HELLO) as stream,
+    ):
+        message = await stream.get_final_message()
+    assert [block.type for block in message.content] == ["thinking", "text", "tool_use"]
+    assert message.content[2].type == "tool_use" and message.content[2].input == {"a": 1}
+    assert (message.usage.output_tokens, message.usage.cache_read_input_tokens) == (2, 20)
+
+
+REFUSED: dict[str, dict[str, Any]] = {
+    "mcp_servers": {"mcp_servers": [{"type": "url", "url": "https://mcp.example.org", "name": "x"}]},
+    "container": {"container": "container_01"},
+    "thread": {"thread": {"id": "t"}},
+    "messages[0].content[0].source": {"messages": [{"role": "user", "content": [
+        {"type": "document", "source": {"type": "url", "url": "https://example.org/a.pdf"}}]}]},
+    "messages[0].content[0]": {"messages": [{"role": "user", "content": [
+        {"type": "image", "source": {"type": "file", "file_id": "file_01"}}]}]},
+    "messages[0].content[0].content[0].video": {"messages": [{"role": "user", "content": [
+        {"type": "tool_result", "tool_use_id": "t", "content": [{"type": "clip", "video": "https://a.org/v"}]}]}]},
+    "messages[0].content[0].source.url": {"messages": [{"role": "user", "content": [
+        {"type": "image", "source": {"type": "url", "url": "ftp://a.org/v.png"}}]}]},
+    "tools[0].server": {"tools": [{"type": "mcp_toolset_2026", "name": "x", "server": "https://a.org/mcp"}]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("param", REFUSED)
+async def test_what_the_upstream_would_open_is_refused(
+    native: InProcessGateway, upstream: Upstream, param: str
+) -> None:
+    status, data, _ = await ask(native, "/v1/messages", **MODEL, **{"messages": HELLO, **REFUSED[param]})
+    assert status == 400 and data["error"]["message"].startswith(param), data
+    assert upstream.seen == []
+
+
+async def test_blocks_that_only_the_gateway_understands_stay_here(native: InProcessGateway, upstream: Upstream) -> None:
+    """Thoughts that it signed over chat, and its own searches: a conversation may change its model."""
+    own = "srvtoolu_" + "0a" * 16
+    cited = {"type": "web_search_result_location", "url": "https://a.org", "encrypted_index": ""}
+    blocks = [
+        {"type": "thinking", "thinking": "hm", "signature": "gws1.abc"},
+        {"type": "thinking", "thinking": "hm", "signature": "sig_" + "0b" * 16},
+        {"type": "server_tool_use", "id": own, "name": "web_search", "input": {"query": "x"}},
+        {"type": "web_search_tool_result", "tool_use_id": own, "content": []},
+        {"type": "text", "text": "so", "citations": [cited]},
+        {"type": "thinking", "thinking": "unsigned", "signature": ""},
+    ]
+    alone = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": blocks[:1]}]
+    upstream.will(up.answer(ANSWER))
+    for messages in ([*HELLO, {"role": "assistant", "content": blocks}, *HELLO], [*alone, *HELLO]):
+        assert (await ask(native, "/v1/messages", **{**MODEL, "messages": messages}))[0] == 200
+    first, second = (each.body["messages"] for each in upstream.seen)
+    assert first[1]["content"] == [{"type": "text", "text": "so", "citations": None}, blocks[-1]]
+    assert [each["role"] for each in second] == ["user", "user"]
+
+
+async def test_hosted_tools_go_by_chat_and_a_warning_says_so(native: InProcessGateway, upstream: Upstream) -> None:
+    upstream.will(up.answer())
+    tools = [{"type": "web_search_20250305", "name": "web_search"}]
+    status, data, _ = await ask(native, "/v1/messages", **MODEL, tools=tools)
+    assert status == 200 and upstream.last.path == "/v1/chat/completions"
+    assert "asked through chat" in str(data["provider_specific_fields"]["warnings"])
+
+
+async def test_a_fallback_over_chat_gets_no_signed_blocks(start_gateway: StartGateway, upstream: Upstream) -> None:
+    other = toml(upstream).replace("SvcLLM", "plain").replace("aliases = ['assistant']", "").replace(
+        "[server]\nbase_path = ''\n", "").split("\n[local_llm]")[0]  # fmt: skip
+    config = gateway_of(upstream).replace("aliases", "fallback = ['plain']\naliases") + "\n" + other
+    server = await start_gateway(config)
+    messages = [*HELLO, {"role": "assistant", "content": [SIGNED, {"type": "text", "text": "so"}]}, *HELLO]
+    error = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+    for body in ({}, {"stream": True}):
+        answers = [up.text_stream()] if body else []
+        upstream.will(up.answer(error, status=529), up.answer(error, status=529),
+                      up.stream(*answers[0]) if answers else up.answer())  # fmt: skip
+        status, data, _ = await ask(server, "/v1/messages", **{**MODEL, "messages": messages, **body})
+        assert status == 200, data
+        assert upstream.last.path == "/v1/chat/completions" and SIGNED["thinking"] not in str(upstream.last.body)
+        assert "Hello there" in str(data) or "there" in str(data)
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "told"),
+    [("invalid_request_error", 400, "invalid_request_error"), ("rate_limit_error", 429, "rate_limit_error"),
+     ("overloaded_error", 529, "overloaded_error"), ("authentication_error", 401, "api_error"),
+     ("api_error", 500, "api_error")],
+)  # fmt: skip
+async def test_errors_come_in_the_interfaces_form(
+    native: InProcessGateway, upstream: Upstream, kind: str, status: int, told: str
+) -> None:
+    body = {"type": "error", "error": {"type": kind, "message": "words of it"}, "request_id": "req_up"}
+    upstream.will(up.answer(body, status=status))
+    code, data, _ = await ask(native, "/v1/messages", **MODEL)
+    assert code >= 400 and data["type"] == "error" and data["error"]["type"] == told
+    upstream.will(up.stream(*good_stream()[:9], event("error", **body)))
+    events = await raw_stream(native)
+    assert events[-1]["type"] == "error" and events[-1]["error"]["type"] == told
+    upstream.will(up.stream(*good_stream()[:-1]))
+    assert (await raw_stream(native))[-1]["error"]["type"] == "api_error"
+
+
+async def test_tokens_are_counted_by_the_upstream(native: InProcessGateway, upstream: Upstream) -> None:
+    upstream.will(up.answer({"input_tokens": 417}))
+    body = {name: value for name, value in FULL.items() if name != "max_tokens"}
+    status, data, _ = await send(native, "/v1/messages/count_tokens", {"model": "SvcLLM", **body})
+    assert status == 200 and data == {"input_tokens": 417}
+    assert upstream.last.path == "/v1/messages/count_tokens" and upstream.last.body == {**body, "model": "up-model"}
+    assert upstream.last.headers["x-api-key"] == TOKEN
+    upstream.will(up.answer({}, status=500))
+    _, data, _ = await send(native, "/v1/messages/count_tokens", {**MODEL, "messages": HELLO})
+    assert data["provider_specific_fields"]["usage_estimated"] and data["input_tokens"] >= 1
+
+
+async def test_images_by_address_are_fetched_here(
+    start_gateway: StartGateway, upstream: Upstream, native: InProcessGateway
+) -> None:
+    source = {"type": "url", "url": "data:image/png;base64,iVBO"}
+    upstream.will(up.answer(ANSWER))
+    content = [{"type": "tool_result", "tool_use_id": "t", "content": [{"type": "image", "source": source}]}]
+    await ask(native, "/v1/messages", **{**MODEL, "messages": [{"role": "user", "content": content}]})
+    sent = upstream.last.body["messages"][0]["content"][0]["content"][0]["source"]
+    assert sent == {"type": "base64", "media_type": "image/png", "data": "iVBO"}
+
+
+# --- with the sanitizer on ---
+
+
+async def test_signed_blocks_pass_both_ways_untouched(masking: InProcessGateway, upstream: Upstream) -> None:
+    ask_mail = [{"role": "user", "content": f"write to {MAIL}"}]
+    upstream.will(up.answer({**ANSWER, "content": [*ANSWER["content"][:2], {"type": "text", "text": "to [EMAIL_1]"}]}))
+    _, data, _ = await ask(masking, "/v1/messages", **{**MODEL, "messages": ask_mail})
+    assert data["content"] == [SIGNED, HIDDEN, {"type": "text", "text": f"to {MAIL}"}]
+    turn = [*ask_mail, {"role": "assistant", "content": data["content"]}, *HELLO]
+    upstream.will(up.stream(*good_stream("to [EM", "AIL_1]")))
+    events = await raw_stream(masking, messages=turn)
+    sent = upstream.last.body["messages"]
+    assert sent[1]["content"][:2] == [SIGNED, HIDDEN] and sent[1]["content"][2]["text"] == "to [EMAIL_1]"
+    thoughts = "".join(each["delta"].get("thinking", "") for each in events if "delta" in each)
+    texts = "".join(each["delta"].get("text", "") for each in events if "delta" in each)
+    assert thoughts == SIGNED["thinking"] and texts == f"to {MAIL}"
+    assert [e["delta"]["signature"] for e in events if e.get("delta", {}).get("signature")] == [SIGNED["signature"]]
+
+
+async def test_unsigned_thoughts_are_masked_as_any_text(masking: InProcessGateway, upstream: Upstream) -> None:
+    upstream.will(up.stream(*good_stream(signature="")))
+    events = await raw_stream(masking, messages=[{"role": "user", "content": f"write to {MAIL}"}])
+    thoughts = "".join(each["delta"].get("thinking", "") for each in events if "delta" in each)
+    assert thoughts == f"They are {MAIL}, or not."
+    assert [each["type"] for each in events].count("content_block_stop") == 3
+
+
+async def test_signed_thoughts_with_a_value_are_left_out(masking: InProcessGateway, upstream: Upstream) -> None:
+    """They come from elsewhere: what the upstream wrote here has placeholders."""
+    upstream.will(up.answer(ANSWER))
+    blocks = [{**SIGNED, "thinking": f"it is {MAIL}"}, {"type": "text", "text": "so"}]
+    await ask(masking, "/v1/messages", **{**MODEL, "messages": [*HELLO, {"role": "assistant", "content": blocks}]})
+    assert upstream.last.body["messages"][1]["content"] == [{"type": "text", "text": "so"}]
+
+
+async def test_each_turn_begins_with_what_the_one_before_sent(masking: InProcessGateway, upstream: Upstream) -> None:
+    """Else no prompt cache of the upstream would hit: 20 turns, with a value of its own in each."""
+    history: list[Any] = []
+    sent: list[list[Any]] = []
+    for number in range(20):
+        said = f"mail {number}: user{number}@posthaus.org and {MAIL}"
+        history.append({"role": "user", "content": [{"type": "text", "text": said}]})
+        call = {"type": "tool_use", "id": f"toolu_{number}", "name": "add", "input": {"to": f"[EMAIL_{number + 1}]"}}
+        upstream.will(up.answer({**ANSWER, "content": [SIGNED, call]}))
+        _, data, _ = await ask(masking, "/v1/messages", **{**MODEL, "messages": history, "tools": [ADD]})
+        sent.append(upstream.last.body["messages"])
+        history.append({"role": "assistant", "content": data["content"]})
+        result = {
+            "type": "tool_result",
+            "tool_use_id": f"toolu_{number}",
+            "content": f"sent to user{number}@posthaus.org",
+        }
+        history.append({"role": "user", "content": [result]})
+    for before, after in itertools.pairwise(sent):
+        assert after[: len(before)] == before
+    assert "posthaus" not in str(sent) and "[EMAIL_20]" in str(sent[-1])
+
+
+# --- budgets ---
+
+
+@pytest.fixture
+async def bounded(start_gateway: StartGateway, upstream: Upstream) -> InProcessGateway:
+    return await start_gateway(gateway_of(upstream) + "\n[limits]\ntokens_per_day = 3000\n")
+
+
+async def test_what_was_read_from_a_cache_and_written_to_one_counts(
+    bounded: InProcessGateway, upstream: Upstream
+) -> None:
+    upstream.will(up.answer({**ANSWER, "usage": {**USAGE, "cache_read_input_tokens": 2900}}))
+    _, _, headers = await ask(bounded, "/v1/messages", **MODEL)
+    assert int(headers["x-ratelimit-limit-tokens-day"]) == 3000 if "x-ratelimit-limit-tokens-day" in headers else True
+    status, data, _ = await ask(bounded, "/v1/messages", **MODEL)
+    assert status == 429 and data["error"]["type"] == "rate_limit_error"
+
+
+async def test_a_stream_ends_where_the_budget_does(bounded: InProcessGateway, upstream: Upstream) -> None:
+    async def endless(exchange: Exchange) -> None:
+        await up.stream(*good_stream(*["many words of it " * 20] * 200))(exchange)
+
+    upstream.will(endless)
+    events = await raw_stream(bounded, max_tokens=2500)
+    assert [each["type"] for each in events[-3:]] == ["content_block_stop", "message_delta", "message_stop"]
+    assert events[-2]["delta"]["stop_reason"] == "max_tokens" and events[-2]["usage"]["output_tokens"] > 100
+
+
+async def test_other_routes_ask_the_same_upstream_through_chat(native: InProcessGateway, upstream: Upstream) -> None:
+    upstream.will(up.answer())
+    assert (await ask(native))[0] == 200 and upstream.last.path == "/v1/chat/completions"
+    assert upstream.last.headers["authorization"] == f"Bearer {TOKEN}"
