@@ -47,10 +47,17 @@ RICH: dict[str, Any] = {
 
 
 @pytest.mark.slow  # asks for each place
-async def test_no_place_of_a_request_lets_a_secret_out(masking: InProcessGateway, upstream: Upstream) -> None:
-    upstream.will(up.answer())
-    leaks, reached = await sent_places(masking, upstream, "/v1/messages", RICH)
-    assert leaks == [] and reached > 40
+@pytest.mark.parametrize("form", ["chat", "native"])
+async def test_no_place_of_a_request_lets_a_secret_out(
+    start_gateway: StartGateway, upstream: Upstream, form: str
+) -> None:
+    upstream.will(up.answer({"type": "message", "content": []}) if form == "native" else up.answer())
+    server = await start_gateway(toml(upstream, messages=f"'{form}'") + SANITIZED)
+    further = (
+        {} if form == "chat" else {"unheard_of": {"deep": ["of it"]}, "context_management": {"edits": [{"a": "b"}]}}
+    )
+    leaks, reached = await sent_places(server, upstream, "/v1/messages", {**RICH, **further})
+    assert leaks == [] and reached > (40 if form == "chat" else 50)
 
 
 async def test_a_whole_answer_is_masked_and_says_so(masking: InProcessGateway, upstream: Upstream) -> None:

@@ -70,7 +70,7 @@ class Play:
     released: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def model(self, exchange: Exchange) -> None:
-        """A scripted model that speaks chat, and responses where it is asked so."""
+        """A scripted model that speaks chat, and responses and messages where it is asked so."""
         body = exchange.seen.body
         if exchange.seen.path.endswith("/responses"):
             await self._respond(exchange)
@@ -104,7 +104,8 @@ class Play:
             return
         if exchange.seen.body.get("stream"):
             await exchange.stream_head()
-            await exchange.piece(up.chunk({"role": "assistant", "content": "begin "}))
+            begin = up.chunk({"role": "assistant", "content": "begin "})
+            await exchange.piece(up.frame(_message_start({})) if _is_messages(exchange) else begin)
         gone, going = asyncio.ensure_future(exchange.gone(30)), asyncio.ensure_future(self.go_on.wait())
         try:
             await asyncio.wait({gone, going}, return_when=asyncio.FIRST_COMPLETED)
@@ -120,6 +121,9 @@ class Play:
         if self.fills:
             usage = used(1, len(text or "") // 4)
         self.spent += usage["total_tokens"]
+        if _is_messages(exchange):
+            await self._message(exchange, text, call, usage)
+            return
         if not exchange.seen.body.get("stream"):
             whole = [{name: value for name, value in call.items() if name != "index"}] if call else None
             data = up.completion(text, reason, **({"tool_calls": whole} if whole else {}))
@@ -134,6 +138,41 @@ class Play:
             await exchange.stream_head()
         for piece in pieces:
             await exchange.piece(piece)
+        await exchange.finish()
+
+    async def _message(
+        self, exchange: Exchange, text: str | None, call: dict[str, Any] | None, usage: dict[str, int]
+    ) -> None:
+        """An answer in Anthropic's form."""
+        counts = {"input_tokens": usage["prompt_tokens"], "output_tokens": usage["completion_tokens"]}
+        name, more = ("text", {"text": ""}) if call is None else ("tool_use", {"id": "call_1", "name": "send"})
+        said = (text or "") if call is None else call["function"]["arguments"]
+        stop = {"stop_reason": "end_turn" if call is None else "tool_use", "stop_sequence": None}
+        if not exchange.seen.body.get("stream"):
+            whole = {"text": said} if call is None else {**more, "input": orjson.loads(said)}
+            message = {
+                **_message_start(counts)["message"],
+                **stop,
+                "content": [{"type": name, **whole}],
+                "usage": counts,
+            }
+            await up.answer(message)(exchange)
+            return
+        kind, member = ("text_delta", "text") if call is None else ("input_json_delta", "partial_json")
+        block = {"type": name, **more, **({} if call is None else {"input": {}})}
+        events: list[dict[str, Any]] = [
+            {"type": "content_block_start", "index": 0, "content_block": block},
+            *({"type": "content_block_delta", "index": 0, "delta": {"type": kind, member: piece}}
+              for piece in _cut(said)),
+            {"type": "content_block_stop", "index": 0},
+            {"type": "message_delta", "delta": stop, "usage": counts},
+            {"type": "message_stop"},
+        ]  # fmt: skip
+        if exchange.sent_bytes == 0:
+            await exchange.stream_head()
+            events.insert(0, _message_start(counts))
+        for event in events:
+            await exchange.piece(up.frame(event))
         await exchange.finish()
 
     async def _respond(self, exchange: Exchange) -> None:
@@ -176,6 +215,15 @@ class Play:
         query = request.query.get("q", "")
         found = {"title": "Found", "url": "https://a.example.com/found", "content": self.says(query)}
         return web.json_response({"query": query, "results": [found]})
+
+
+def _is_messages(exchange: Exchange) -> bool:
+    return exchange.seen.path.endswith(MESSAGES)
+
+
+def _message_start(counts: dict[str, int]) -> dict[str, Any]:
+    head = {"id": "msg_up", "type": "message", "role": "assistant", "model": "up-model", "content": []}
+    return {"type": "message_start", "message": {**head, "stop_reason": None, "usage": {**counts, "output_tokens": 1}}}
 
 
 def used(prompt: int, completion: int) -> dict[str, int]:
@@ -335,9 +383,17 @@ async def staged(
             f"cache_ttl_s = 0\n[web]\nallow_private = ['{engine.address}']\n[guardrail]\nenabled = 'off'\n"
         )
         own = toml(model, **settings).replace("[server]", f"[server]\n{server}", 1)
+        tables += _native(model, settings)
         stage = Stage(await start_gateway(own + tables + more), model, provider)
         stage.will(Play())
         yield stage
+
+
+def _native(model: Upstream, settings: dict[str, Any]) -> str:
+    """The table of the model `Native`, the same upstream in its own words."""
+    text = toml(model, **{**settings, "messages": "'native'"})
+    table = text[text.index("[[models]]") : text.index("[local_llm]")]
+    return table.replace("name = 'SvcLLM'\naliases = ['assistant']", "name = 'Native'")
 
 
 # --- what is told ----------------------------------------------------------------------------------------------------
@@ -661,6 +717,8 @@ DOORS: tuple[Door, ...] = (WHOLE, STREAMED, SOCKET, LIVE, RESUMED, POLLED, HOSTE
 ROUTES: tuple[Door, ...] = (
     HttpDoor("chat whole", CHAT, {}, "chat"), HttpDoor("chat streamed", CHAT, {"stream": True}, "chat"),
     HttpDoor("messages whole", MESSAGES, {}, "chat"), HttpDoor("messages streamed", MESSAGES, {"stream": True}, "chat"),
+    HttpDoor("native messages whole", MESSAGES, {"model": "Native"}, "chat"),
+    HttpDoor("native messages streamed", MESSAGES, {"model": "Native", "stream": True}, "chat"),
 )  # fmt: skip
 """Further columns where a route matters."""
 
