@@ -136,9 +136,12 @@ def _model(model: Model, resources: AsyncExitStack) -> ModelEntry:
         )
         native = {"responses": settings.responses, "messages": settings.messages}
         speaks = frozenset(route for route, how in native.items() if how == "native")
-        targets.append(Target(upstream, options, settings.weight, speaks, settings.first_event_wait_s))
+        wait_s = settings.first_event_wait_s
+        targets.append(Target(upstream, options, settings.weight, speaks, wait_s, client.listed_models))
     created, length = int(time.time()), model.context_length
-    return ModelEntry(model.name, model.kind, tuple(targets), model.aliases, model.fallback, created, length)
+    return ModelEntry(
+        model.name, model.kind, tuple(targets), model.aliases, model.fallback, created, length, lists=model.list_models
+    )
 
 
 def _embedded_target(kind: str, embedded: EmbeddedUpstream, resources: AsyncExitStack) -> Target:

@@ -139,6 +139,10 @@ def _model_contradictions(config: Config) -> Iterator[tuple[str, str]]:
             if name in seen:
                 yield f"{where}.{key}", f"'{name}' is already the name of {seen[name]}"
             seen[name] = where
+            if not name.strip("*"):
+                yield f"{where}.{key}", "a bare * would take every name; write what it begins with, as in claude-*"
+        if model.list_models and not any("*" in name for name in (model.name, *model.aliases)):
+            yield f"{where}.list_models", "lists what a wildcard stands for; give the model a name such as claude-*"
     for index, model in enumerate(config.models):
         if not model.upstreams and model.name not in _EMBEDDED_KINDS:
             yield f"models[{index}].upstreams", "needs at least one upstream"

@@ -213,7 +213,7 @@ class Upstream:
     `without_effect`."""
 
     base_url: str
-    model: str
+    model: str = ""
     name: str = ""
     api_key: Secret | None = None
     responses: str = "translate"
@@ -251,6 +251,7 @@ class Model:
     aliases: tuple[str, ...] = ()
     fallback: tuple[str, ...] = ()
     context_length: int = 0
+    list_models: bool = False
     upstreams: tuple[Upstream, ...] = ()
 
 

@@ -357,22 +357,32 @@ class HttpClient:
         HTTP; a redirect) and UpstreamTimeout.
         """
         started_s = asyncio.get_running_loop().time()
-        response = await self._send(url, body, headers, first_byte_s or self.timeouts.first_byte_s)
+        response = await self._send("POST", url, body, headers, first_byte_s or self.timeouts.first_byte_s)
         if 300 <= response.status < 400:
             response.close()
             raise UpstreamError("the upstream answered with a redirect, which is not followed")
         return Answer(response, self.timeouts, started_s, self._lingering)
+
+    async def get(self, url: str, headers: Mapping[str, str]) -> Answer:
+        """As `post`, for a GET."""
+        started_s = asyncio.get_running_loop().time()
+        return Answer(
+            await self._send("GET", url, b"", headers, self.timeouts.first_byte_s),
+            self.timeouts,
+            started_s,
+            self._lingering,
+        )
 
     async def delete(self, url: str, headers: Mapping[str, str]) -> None:
         """A DELETE whose answer is not read. Raises aiohttp.ClientError, OSError, TimeoutError."""
         (await self._ask("DELETE", url, b"", headers)).close()
 
     async def _send(
-        self, url: str, body: bytes, headers: Mapping[str, str], first_byte_s: float
+        self, method: str, url: str, body: bytes, headers: Mapping[str, str], first_byte_s: float
     ) -> aiohttp.ClientResponse:
         try:
             async with asyncio.timeout(first_byte_s):
-                return await self._ask("POST", url, body, headers)
+                return await self._ask(method, url, body, headers)
         except aiohttp.ClientHttpProxyError as error:
             fault = UpstreamError(f"the proxy before the upstream answered {error.status}", code=UNREACHABLE)
             raise _told(fault, f"proxy status {error.status}") from None

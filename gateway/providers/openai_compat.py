@@ -17,12 +17,15 @@ from gateway.providers.egress import egress_of
 from gateway.providers.http import Answer, HttpClient, Timeouts, decoded_answer
 from gateway.resilience.bounded_cache import BoundedCache
 from gateway.wire import sse
+from gateway.wire.messages.native import ANTHROPIC_VERSION
 from gateway.wire.openai_error import error_in_answer, upstream_error
 from gateway.wire.parameters import refused_parameter
+from gateway.wire.untrusted_json import tables_in
 
 _MAX_ERROR_BYTES = 64 * 1024
 """Bytes of an error body that are read; its message is cut to 500 characters."""
 _PAGES = ("text/html", "text/xml", "application/xml")
+_MOST_LISTED = 1_000
 _MAX_REPAIRS = 3
 """Parameters of one request that may be left out one after the other."""
 _MAX_REFUSED, _REFUSED_S = 256, 3600.0
@@ -46,8 +49,8 @@ class OpenAICompatUpstream:
             is_azure = config.parameters.preset == "azure"
             name, value = ("api-key", "{}") if is_azure else ("Authorization", "Bearer {}")
             self._headers[name] = value.format(config.api_key.reveal())
-        self._messages_headers = self._headers
-        if config.messages == "native" and config.messages_credential == "x-api-key" and config.api_key is not None:
+        self._messages_headers, self._speaks_messages = self._headers, config.messages == "native"
+        if self._speaks_messages and config.messages_credential == "x-api-key" and config.api_key is not None:
             self._messages_headers = {"Content-Type": "application/json", "x-api-key": config.api_key.reveal()}
         self._client = HttpClient(
             Timeouts(
@@ -136,6 +139,22 @@ class OpenAICompatUpstream:
             if answer is not None:
                 answer.close(is_complete=is_complete)
             stats.upstream_s += clock() - started_s
+
+    async def listed_models(self) -> list[str]:
+        """The names at `GET /models`, at most _MOST_LISTED. Raises UpstreamError."""
+        headers, url = self._headers, self._url.format("models")
+        if self._speaks_messages:
+            headers = {**self._messages_headers, "anthropic-version": ANTHROPIC_VERSION}
+            url += f"{'&' if '?' in url else '?'}limit={_MOST_LISTED}"
+        answer = await self._client.get(url, headers)
+        try:
+            if answer.status != 200:
+                raise await self._refusal(answer)
+            listed = decoded_answer(await answer.read(self._max_answer_bytes))
+        finally:
+            answer.close()
+        names = [model["id"] for model in tables_in(listed, "data") if isinstance(model.get("id"), str)]
+        return names[:_MOST_LISTED]
 
     def _headers_for(self, route: str, stats: RequestStats) -> Mapping[str, str]:
         if not route.startswith("messages"):

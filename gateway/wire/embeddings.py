@@ -29,7 +29,7 @@ def to_upstream(body: Json, options: UpstreamOptions, *, user: str | None) -> Js
     """The body to send for a checked one, `{model, input, encoding_format?, dimensions?, …}`, without fields that name
     a host. `user` is the hash to send instead of the caller's."""
     sent = {name: value for name, value in without_hosts(body).items() if value is not None and name != "user"}
-    sent["model"] = options.model
+    sent["model"] = options.name_of(body)
     if user is not None:
         sent["user"] = user
     return {**sent, **options.extra_body}

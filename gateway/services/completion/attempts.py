@@ -34,7 +34,7 @@ import logging
 import random
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -262,10 +262,10 @@ _REPLAYABLE = (_UNREACHABLE, "upstream_disconnected", "upstream_unavailable", "r
 class Target:
     """One upstream of a model, and the state of its health, shared by all requests.
 
-    `weight` orders the upstreams of a model; 0 is tried last. `speaks`: the routes beside chat that it has itself,
-    of `responses` and `messages`.
-    `first_event_wait_s`: seconds until the answer's status is sent even though the upstream has sent nothing. `fault`:
-    the cause of its last failure; `told_s`: when each cause was logged.
+    `weight` orders the upstreams of a model; 0 is tried last. `speaks`: the routes beside chat that it has itself, of
+    `responses` and `messages`. `first_event_wait_s`: seconds until the answer's status is sent even though the upstream
+    has sent nothing. `listing`: asks it which models it has. `fault`: the cause of its last failure; `told_s`: when
+    each cause was logged.
     """
 
     upstream: CompletionUpstream
@@ -273,6 +273,7 @@ class Target:
     weight: int = 1
     speaks: frozenset[str] = frozenset()
     first_event_wait_s: float = 8
+    listing: Callable[[], Awaitable[list[str]]] | None = None
     health: UpstreamHealth = field(default_factory=UpstreamHealth)
     fault: str = ""
     told_s: dict[str, float] = field(default_factory=dict)
@@ -288,7 +289,8 @@ class Target:
 class ModelEntry:
     """One model that callers may name. `kind` is `text`, `ocr` or `embedding`; `fallback` names other models.
 
-    `created` is Unix time in seconds, shown by GET /v1/models; `context_length` is in tokens, 0 for unknown.
+    `created` is Unix time in seconds, shown by GET /v1/models; `context_length` is in tokens, 0 for unknown. `called`:
+    the name by which a caller meant an entry with a wildcard. `lists`: the models are those that its upstream lists.
     """
 
     name: str
@@ -298,6 +300,13 @@ class ModelEntry:
     fallback: tuple[str, ...] = ()
     created: int = 0
     context_length: int = 0
+    called: str = ""
+    lists: bool = False
+
+    @property
+    def shown(self) -> str:
+        """The name that an answer tells."""
+        return self.called or self.name
 
     @property
     def first_event_wait_s(self) -> float:

@@ -37,9 +37,9 @@ class EmbeddingService:
                         held.answered(wire.told_usage(answer))
                     data = wire.checked_data(answer, body)
                     break
-        result = wire.embeddings_object(data, attempt.entry.name, answer, estimate)
+        result = wire.embeddings_object(data, attempt.entry.shown, answer, estimate)
         result["provider_specific_fields"] |= {
-            "provider": target.upstream.name, "model": target.options.model, "attempts": stats.attempts
+            "provider": target.upstream.name, "model": target.options.name_of(body), "attempts": stats.attempts
         }  # fmt: skip
         if held is None:
             stats.input_tokens += result["usage"]["prompt_tokens"]

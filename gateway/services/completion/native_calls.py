@@ -82,7 +82,7 @@ class NativeCalls(ABC):
                     if call.held is not None:
                         call.held.answered(self.usage(answer.get("usage")))
                     backend = _backend(call, attempt, stats)
-                    made, written = self.mended(answer, call.body, attempt.entry.name, backend)
+                    made, written = self.mended(answer, call.body, attempt.entry.shown, backend)
                     break
             if call.held is None:
                 count_usage(self.usage(answer.get("usage")), stats)
@@ -96,7 +96,7 @@ class NativeCalls(ABC):
         async with held or FREE:
             while True:
                 async with call.plan.attempt(stats) as attempt:
-                    state.model, state.backend = attempt.entry.name, _backend(call, attempt, stats)
+                    state.model, state.backend = attempt.entry.shown, _backend(call, attempt, stats)
                     sent = self._sent(call, attempt, stats)
                     payloads = attempt.target.upstream.stream(sent, stats, route=self.route)
                     try:
@@ -135,5 +135,5 @@ class NativeCalls(ABC):
 
 
 def _backend(call: NativeCall, attempt: Attempt, stats: RequestStats) -> dict[str, Any]:
-    name, model = attempt.target.upstream.name, attempt.target.options.model
+    name, model = attempt.target.upstream.name, attempt.target.options.name_of(call.body)
     return AnswerContext("", name, model, call.started_s, stats.attempts, warnings=stats.warnings).fields()

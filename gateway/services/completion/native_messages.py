@@ -95,7 +95,7 @@ class NativeMessages(NativeCalls):
         return written_in(events)
 
     def _native(self, body: Json, options: UpstreamOptions, stats: RequestStats) -> Json:
-        return to_native(body, options.model, self._completions.hashed_user({"user": _user_of(body)}, stats))
+        return to_native(body, options.name_of(body), self._completions.hashed_user({"user": _user_of(body)}, stats))
 
     async def _prepare(self, body: Json) -> None:
         refuse_hosts(body)

@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 from gateway.access.sealing import Sealer
 from gateway.domain import CallBudget, EventBatch, EventStream, Json, Relay, RequestStats
-from gateway.errors import ModelNotFound, UpstreamError, UpstreamTimeout
-from gateway.key_scrubber import scrub_keys
+from gateway.errors import UpstreamError, UpstreamTimeout
 from gateway.ports import ImageSource, OwnUseCounter
 from gateway.services.completion.attempts import Attempt, ModelEntry, Plan
 from gateway.services.completion.images import inline_images
+from gateway.services.completion.model_names import ModelNames
 from gateway.services.completion.turns import SealedStates, Turn, TurnMemory
 from gateway.wire.caller_addresses import refuse_in_tools, refuse_media
 from gateway.wire.chat.answer import AnswerContext, SaidBytes, normalise_answer, told_usage
@@ -32,8 +32,6 @@ FREE = nullcontext()
 """In the place of a reservation where nothing binds."""
 _AFTER_FINISH_S = 5.0
 """Seconds to wait for usage and `[DONE]` after the finish reason."""
-_SHOWN_CHARS = 80
-"""Most characters of a model's name in an error text."""
 _MOST_AFTER_FINISH = 64
 """Most events accepted after the finish reason."""
 
@@ -52,18 +50,11 @@ class CompletionService:
         """Seals what clients carry; None: they carry nothing."""
         self.user_key = user_key
         self.models = tuple(models)
-        self._by_name = {name: entry for entry in models for name in (entry.name, *entry.aliases)}
-        self._folded = {name.lower(): name for name in self._by_name}
+        self._names = ModelNames(models)
 
     def resolve(self, name: str) -> ModelEntry:
-        """The entry of an exact name or alias. Raises ModelNotFound, with the right name if only the case differs."""
-        entry = self._by_name.get(name)
-        if entry is not None:
-            return entry
-        similar = self._folded.get(name.lower())
-        known = ", ".join(sorted(entry.name for entry in self.models))
-        hint = f"did you mean {similar!r}? Names are case-sensitive" if similar else f"available: {known or 'none'}"
-        raise ModelNotFound(f"model {scrub_keys(name[:_SHOWN_CHARS])!r} does not exist; {hint}")
+        """The entry of a name (`ModelNames`). Raises ModelNotFound."""
+        return self._names.exact.get(name) or self._names.resolve(name)
 
     async def complete(self, body: Json, stats: RequestStats, is_plain: bool = False) -> Json:
         """A normal `chat.completion` object (see `wire.chat.answer.normalise_answer`) for a checked chat body.
@@ -319,9 +310,9 @@ def first_within(events: EventBatch, most: int, size_of: Callable[[EventBatch], 
 def _context(call: _ChatCall, attempt: Attempt, stats: RequestStats) -> AnswerContext:
     body = call.body
     return AnswerContext(
-        model=attempt.entry.name,
+        model=attempt.entry.called or attempt.entry.name,
         provider=attempt.target.upstream.name,
-        upstream_model=attempt.target.options.model,
+        upstream_model=attempt.target.options.model or body["model"],
         started_s=call.started_s,
         attempts=stats.attempts,
         legacy=is_legacy(body),

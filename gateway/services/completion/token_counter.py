@@ -33,7 +33,7 @@ class TokenCounter:
         if target.upstream in self._without_route or is_resting or _has_foreign_data(body):
             return None
         asked = {name: body[name] for name in _FIELDS if body.get(name) is not None}
-        return await self._ask(target, {"model": target.options.model, **asked}, stats)
+        return await self._ask(target, {"model": target.options.name_of(body), **asked}, stats)
 
     async def _ask(self, target: Target, body: Json, stats: RequestStats) -> int | None:
         try:

@@ -77,7 +77,7 @@ class ChatHandler:
         if body.get("logprobs"):
             call.stats.warnings.append(LOGPROBS_LEFT_OUT)
         asked = {name: value for name, value in body.items() if name not in (_SEARCH, *_TOKEN_FIELDS)}
-        answer = HostedChat(body, entry.name)
+        answer = HostedChat(body, entry.shown)
         relay = translated(answer.take)
         loop = LoopRequest(asked, relay=relay)
         events = self._hosted.answer(call, entry, HostedRequest(loop, options, is_kept=False))

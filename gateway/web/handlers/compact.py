@@ -42,7 +42,7 @@ class CompactHandler:
         continued = continued_of(call)
         refuse_trigger(continued)
         compacted = await self._compactor.compact(
-            {**body, "model": entry.name}, continued.everything, holder_of(call), call.stats, entry.context_length
+            {**body, "model": entry.shown}, continued.everything, holder_of(call), call.stats, entry.context_length
         )
         answer = {
             "id": new_id("resp"),

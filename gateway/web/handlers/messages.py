@@ -94,7 +94,7 @@ class MessagesHandler:
         recalled = self._recalled(owner, body["messages"], sources)
         carrier = self._completions.carrier(call.caller.identity, call.stats)
         chat = to_chat(body, MAX_IMAGES, recalled, carrier)
-        stream = MessageStream({**body, "model": entry.name}, token_estimate(chat), carrier)
+        stream = MessageStream({**body, "model": entry.shown}, token_estimate(chat), carrier)
         relay = translated(stream.take)
         loop = LoopRequest(chat, WebSearchTool.kind if wish.forced else "", wish.max_uses, relay)
         is_allowed = (body.get("tool_choice") or {}).get("type") != "none"

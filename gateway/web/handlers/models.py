@@ -11,6 +11,7 @@ from aiohttp import web
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.services.completion.attempts import ModelEntry
+from gateway.services.completion.listed_models import ListedModels
 from gateway.services.completion.service import CompletionService
 from gateway.web.replies import JsonReply
 
@@ -33,30 +34,31 @@ class ModelsHandler:
     """
 
     def __init__(self, completions: CompletionService) -> None:
-        self._completions = completions
+        self._completions, self._listed = completions, ListedModels(completions)
 
     async def listing(self, request: web.Request) -> web.StreamResponse:
         """`{object: "list", data: [model]}`, or one of the other forms. Raises InvalidRequest for a wrong `limit`."""
-        models = self._completions.models
-        texts = [entry for entry in models if entry.kind == "text"]
+        named = [(entry, name) for entry in self._completions.models for name in await self._listed.names(entry)]
+        with_aliases = "anthropic-version" in request.headers and "client_version" not in request.query
+        named = [each for each in named if with_aliases or each[1] not in each[0].aliases]
+        texts = [each for each in named if each[0].kind == "text"]
         if "client_version" in request.query:
-            return JsonReply({"models": [_codex_model(entry, at) for at, entry in enumerate(texts)]})
-        if "anthropic-version" in request.headers:
-            named = [_anthropic_model(entry, name) for entry in texts for name in (entry.name, *entry.aliases)]
-            return JsonReply(_page(named, request))
-        return JsonReply({"object": "list", "data": [_model_object(entry) for entry in models]})
+            return JsonReply({"models": [_codex_model(*each, at) for at, each in enumerate(texts)]})
+        if with_aliases:
+            return JsonReply(_page([_anthropic_model(*each) for each in texts], request))
+        return JsonReply({"object": "list", "data": [_model_object(*each) for each in named]})
 
     async def one(self, request: web.Request) -> web.StreamResponse:
         """One model, by its name or an alias. Raises ModelNotFound."""
         name = request.match_info["model"]
         entry = self._completions.resolve(name)
-        return JsonReply(
-            _anthropic_model(entry, name) if "anthropic-version" in request.headers else _model_object(entry)
-        )
+        if "anthropic-version" in request.headers:
+            return JsonReply(_anthropic_model(entry, name))
+        return JsonReply(_model_object(entry, entry.shown))
 
 
-def _model_object(entry: ModelEntry) -> Json:
-    model = {"id": entry.name, "object": "model", "created": entry.created, "owned_by": "gateway", "kind": entry.kind}
+def _model_object(entry: ModelEntry, name: str) -> Json:
+    model = {"id": name, "object": "model", "created": entry.created, "owned_by": "gateway", "kind": entry.kind}
     return {**model, "context_length": entry.context_length} if entry.context_length else model
 
 
@@ -80,11 +82,11 @@ def _page(models: list[Json], request: web.Request) -> Json:
     return {"data": page, "has_more": has_more, "first_id": first, "last_id": last}
 
 
-def _codex_model(entry: ModelEntry, priority: int) -> Json:
+def _codex_model(entry: ModelEntry, name: str, priority: int) -> Json:
     """Every field that Codex must have: one that lacks spoils its whole list."""
     model: Json = {
-        "slug": entry.name,
-        "display_name": entry.name,
+        "slug": name,
+        "display_name": name,
         "description": None,
         "default_reasoning_level": None,
         "supported_reasoning_levels": [],

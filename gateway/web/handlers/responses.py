@@ -242,7 +242,7 @@ class ResponsesHandler:
             )
             names = hosted.chat.names
             if turn.stream is None:
-                turn.stream = ResponseStream(body, put, model=turn.entry.name, kinds=hosted.kinds)
+                turn.stream = ResponseStream(body, put, model=turn.entry.shown, kinds=hosted.kinds)
         else:
             turn.chat = to_chat(body, continued.earlier, carrier=carrier, first=continued.first)
             turn.call.stats.warnings += turn.chat.warnings

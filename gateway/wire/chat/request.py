@@ -77,10 +77,10 @@ class OpenCalls:
 class UpstreamOptions:
     """How requests to one upstream are written.
 
-    `model` is the model's name there; `extra_body` holds fields that are added to every request and win over the
-    caller's; `json_object`: it can force JSON itself; `has_tools`: its model makes tool calls itself;
-    `accepts_files`: it takes `file` parts. `fingerprint`, unless empty, replaces the `system_fingerprint` of its
-    answers. `rules`: its own words for parameters. `one_system`: it takes a single system message, the first one.
+    `model` is the model's name there, empty for the caller's; `extra_body` holds fields that are added to every
+    request and win over the caller's; `json_object`: it can force JSON itself; `has_tools`: its model makes tool calls
+    itself; `accepts_files`: it takes `file` parts. `fingerprint`, unless empty, replaces the `system_fingerprint` of
+    its answers. `rules`: its own words for parameters. `one_system`: it takes a single system message, the first one.
     """
 
     model: str
@@ -91,6 +91,10 @@ class UpstreamOptions:
     fingerprint: str = ""
     rules: Rules = field(default_factory=Rules)
     one_system: bool = False
+
+    def name_of(self, body: Json) -> str:
+        """What its model is called there: by the caller's name where it has none of its own."""
+        return self.model or str(body["model"])
 
 
 def plain_chat(chat: Json) -> Json:
@@ -131,7 +135,7 @@ def to_upstream(body: Json, options: UpstreamOptions, *, user: str | None = None
     None leaves the field out.
     """
     sent = without_hosts(body)
-    sent["model"] = options.model
+    sent["model"] = options.model or body["model"]
     sent.pop(THINKING, None)
     messages = body["messages"]
     if not is_plain:

@@ -28,7 +28,8 @@ from gateway.wire.untrusted_json import count_in, table_in, tables_in, utf8_size
 
 # --- the request ---
 
-_PASSED_HEADERS = {"anthropic-version": "2023-06-01", "anthropic-beta": ""}
+ANTHROPIC_VERSION = "2023-06-01"
+_PASSED_HEADERS = {"anthropic-version": ANTHROPIC_VERSION, "anthropic-beta": ""}
 """Headers that go on, and what is sent where the caller has none."""
 _header_words = re.compile(r"[a-z0-9][a-z0-9.-]{0,63}(?:\s*,\s*[a-z0-9][a-z0-9.-]{0,63}){0,31}").fullmatch
 """Names and dates: nothing else that a caller puts into a header leaves the gateway."""

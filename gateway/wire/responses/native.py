@@ -56,7 +56,7 @@ def to_native(body: Json, earlier: Sequence[Json], options: UpstreamOptions, use
     `earlier` are the items of the conversation before it; `user` is the hash to send instead of the caller's `user`.
     """
     sent = without_hosts(body)
-    sent |= {"model": options.model, "store": False}
+    sent |= {"model": options.name_of(body), "store": False}
     for name in _KEPT_HERE:
         sent.pop(name, None)
     if user is not None:
