@@ -36,6 +36,8 @@ WEB_TOOLS = ("websearch-search", "websearch-extract", "websearch-crawl", "websea
 WEB_SEARCH_SCOPE = "web-search"
 """What a key needs for them."""
 
+ANTHROPIC_VERSION = "2023-06-01"
+"""The version of Anthropic's interface that an upstream is asked for where the caller names none."""
 SEALED = "gws1."
 """What begins each token that the gateway seals for its clients to carry (`access.sealing`)."""
 

@@ -11,13 +11,12 @@ from contextlib import aclosing
 import orjson
 
 from gateway.config.settings import Upstream
-from gateway.domain import Json, Relay, RequestStats
+from gateway.domain import ANTHROPIC_VERSION, Json, Relay, RequestStats
 from gateway.errors import UpstreamError, UpstreamRefused
 from gateway.providers.egress import egress_of
 from gateway.providers.http import Answer, HttpClient, Timeouts, decoded_answer
 from gateway.resilience.bounded_cache import BoundedCache
 from gateway.wire import sse
-from gateway.wire.messages.native import ANTHROPIC_VERSION
 from gateway.wire.openai_error import error_in_answer, upstream_error
 from gateway.wire.parameters import refused_parameter
 from gateway.wire.untrusted_json import tables_in

@@ -28,7 +28,7 @@ BUDGETS = {
     "geometry": 1019,
     "mcp": 784,
     "ocr": 4686,
-    "providers": 1927,
+    "providers": 1926,
     "resilience": 433,
     "runtime": 1374,
     "sanitize": 6336,
@@ -36,9 +36,9 @@ BUDGETS = {
     "services": 5739,
     "shared_state": 1290,
     "tests": 50231,
-    "top": 878,
+    "top": 880,
     "web": 3669,
-    "wire": 7037,
+    "wire": 7036,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {

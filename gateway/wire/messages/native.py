@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from gateway.domain import SEALED, Event, EventBatch, Json
+from gateway.domain import ANTHROPIC_VERSION, SEALED, Event, EventBatch, Json
 from gateway.errors import InvalidRequest, UpstreamError
 from gateway.wire.caller_addresses import refuse_addresses, refuse_in_tools, refuse_media
 from gateway.wire.chat.answer import NAME_OF_UPSTREAM
@@ -28,7 +28,6 @@ from gateway.wire.untrusted_json import count_in, table_in, tables_in, utf8_size
 
 # --- the request ---
 
-ANTHROPIC_VERSION = "2023-06-01"
 _PASSED_HEADERS = {"anthropic-version": ANTHROPIC_VERSION, "anthropic-beta": ""}
 """Headers that go on, and what is sent where the caller has none."""
 _header_words = re.compile(r"[a-z0-9][a-z0-9.-]{0,63}(?:\s*,\s*[a-z0-9][a-z0-9.-]{0,63}){0,31}").fullmatch
