@@ -7,6 +7,7 @@ import pytest
 
 from gateway.config.environment import Environment
 from gateway.config.loader import ConfigError, load_config
+from gateway.services.completion.model_names import takes
 from tests.support import upstream as up
 from tests.support.asking import CHAT, MESSAGES, OFF, RESPONSES, send
 from tests.support.gateways import InProcessGateway, StartGateway
@@ -100,3 +101,12 @@ def test_a_bare_star_is_refused(tmp_path: Path, lines: str, told: str) -> None:
     file.write_text(f"[[models]]\n{lines}\n[[models.upstreams]]\nbase_url = 'http://127.0.0.1:9/v1'\n")
     with pytest.raises(ConfigError, match=told.replace("*", r"\*")):
         load_config(file, tmp_path, Environment({}))
+
+
+@pytest.mark.parametrize(
+    ("wildcard", "name", "is_taken"),
+    [("a*", "a", True), ("*b", "ab", True), ("a*b*c", "a-b-c", True), ("a*b*c", "abbc", True), ("a*b*c", "acb", False),
+     ("ab*ba", "aba", False), ("a*a*a", "aa", False), ("a*", "ba", False)],
+)  # fmt: skip
+def test_a_star_stands_for_any_letters(wildcard: str, name: str, is_taken: bool) -> None:
+    assert takes(wildcard, name) is is_taken

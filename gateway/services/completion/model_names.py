@@ -22,15 +22,14 @@ class ModelNames:
         self._known = ", ".join(sorted(entry.name for entry in models))
         self.exact = dict(named)
         self._folded = {name.lower(): name for name in self.exact}
-        wild = sorted((each for each in named if is_wild(each[0])), key=lambda each: len(each[0]), reverse=True)
-        self._wild = [(pattern_of(name), entry) for name, entry in wild]
+        self._wild = sorted((each for each in named if is_wild(each[0])), key=lambda each: -len(each[0]))
 
     def resolve(self, name: str) -> ModelEntry:
         """The entry of a name that is not `exact`: one with a wildcard, which knows how it was called. Raises
         ModelNotFound, with the right name if only the case differs."""
         if self._wild and _is_model_name(name):
-            for pattern, entry in self._wild:
-                if pattern.fullmatch(name):
+            for wildcard, entry in self._wild:
+                if takes(wildcard, name):
                     return replace(entry, called=name)
         similar = self._folded.get(name.lower())
         hint = (
@@ -44,9 +43,18 @@ def is_wild(name: str) -> bool:
     return "*" in name
 
 
-def pattern_of(name: str) -> re.Pattern[str]:
-    """What a configured name stands for.
+def takes(wildcard: str, name: str) -> bool:
+    """Whether a name is one of those that a configured one stands for.
 
-    pattern_of("claude-*").fullmatch("claude-opus-5")  # a match
+    takes("claude-*", "claude-opus-5")  # True
     """
-    return re.compile(".*".join(map(re.escape, name.split("*"))))
+    first, *others = wildcard.split("*")
+    last, at = others.pop(), len(first)
+    if not name.startswith(first) or not name.endswith(last):
+        return False
+    for part in others:
+        found = name.find(part, at)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return at <= len(name) - len(last)
