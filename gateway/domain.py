@@ -439,6 +439,7 @@ class RequestStats:
     upstream_s: float = 0.0
     outcome: Outcome = ""
     user_hash: str = ""
+    who: tuple[str, ...] = ()  # the user and the session that the request names, hashed
     key_id: str = ""
     trace_id: str = ""
     started_s: float = 0.0

@@ -26,15 +26,13 @@ import calendar
 import contextlib
 import logging
 import math
-import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-import orjson
-
 from gateway import logs
+from gateway.access.people import account_of
 from gateway.access.rate_limits import LimitState
 from gateway.access.token_counts import Size, TokenCounts, believed, size_of
 from gateway.access.usage import NANO, PriceList, UsageBook, UsageKey, Used
@@ -77,7 +75,6 @@ _USERS_DAY = "users-day"
 MOST_USERS = 10_000
 """Most users of a key that have budgets of their own on one day; all further users share those of _REST."""
 _NOBODY, _REST = "-", "rest"
-_ACCOUNT = re.compile(r"(user_\w{1,128}?)_account_([\w-]{0,128}?)_session_")
 
 
 _LIMITS = {
@@ -294,20 +291,6 @@ class Budgets:
 def user_counters(key_id: str) -> list[str]:
     """What the names of the counters begin with that tell of a key's users."""
     return [f"{name}:{key_id}:" for name in (*_OF_USER, _USERS_DAY)]
-
-
-def account_of(user: str) -> str:
-    """Who a user is: of what Anthropic's clients send, which names a session too, the account.
-
-    account_of("user_1f_account_9b-2c_session_77")  # "9b-2c"
-    """
-    if found := _ACCOUNT.match(user):
-        return found[2] or found[1]
-    if user.startswith("{"):
-        with contextlib.suppress(orjson.JSONDecodeError):
-            fields = orjson.loads(user)
-            return str(fields.get("account_uuid") or fields.get("device_id") or user)
-    return user
 
 
 class Asked(NamedTuple):

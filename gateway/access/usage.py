@@ -1,4 +1,5 @@
 """Usage by day (UTC), key, model and tool, in the shared state file, and what it costs. For bills and `gateway usage`.
+In a table beside it: usage by key and who asked, a user or session by its hash (`access.people`).
 
 Rows are gathered in memory and written together every _WRITE_S: a process that is killed loses what it gathered since,
 and no more; one that ends writes the rest. The file is bounded in days and in rows. Costs are in billionths of the
@@ -7,8 +8,8 @@ currency: whole numbers, so that sums are exact.
 With Redis each machine tells its own sums, and a reader adds them up. A machine's file stays the truth about it. It
 tells Redis the sums of its rows, never what was added to them, and a sum in Redis only grows: telling a row twice,
 late, or in another order changes nothing. `gateway:usage:DAY` is the set of the machines of a day; the hash
-`gateway:usage:DAY:MACHINE` has a field for each row, `["key", "model", "tool"]`, with the figures of COLUMNS. Both end
-`keep_days` after their day.
+`gateway:usage:DAY:MACHINE` has a field for each row, `["key", "model", "tool"]`, with the figures of COLUMNS; the hash
+`gateway:usage_people:DAY:MACHINE` one for each `["key", "who"]`. They end `keep_days` after their day.
 
 | `UsageSharing` | a round of `share`                               | leaves it when                             |
 |----------------|--------------------------------------------------|--------------------------------------------|
@@ -33,6 +34,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from gateway.access.people import KINDS
 from gateway.config.settings import Price
 from gateway.domain import Json
 from gateway.shared_state.port import StateDown
@@ -115,8 +117,14 @@ _MAX_ROWS = 2_000_000
 COLUMNS = ("requests", "input", "cached", "output", "tool_calls", "spend")
 """The figures of a row in the file; `spend` in units of NANO of the currency."""
 
-GROUPS = ("day", "key", "model", "tool")
+GROUPS = ("day", "key", "model", "tool", *KINDS)
 """What usage can be summed by."""
+_TABLES: Mapping[str, Sequence[str]] = {"usage": ("day", "key", "model", "tool"), "usage_people": ("day", "key", "who")}
+"""The tables of the file, and what the figures of each are summed by."""
+_MOST_PEOPLE = 1_000
+"""Users of a key on one day that have rows of their own, and sessions; the rest share one. So much each worker counts,
+and no more all of them write."""
+_REST = "others"
 
 
 class UsageKey(NamedTuple):
@@ -129,12 +137,12 @@ class UsageKey(NamedTuple):
 
 
 class UsageRow(NamedTuple):
-    """A row of the file with its present values: `figures` are its sums, in the order of COLUMNS."""
+    """A row of a table of the file with its present values. `names`: key, model and tool, or key and who asked;
+    `figures`: its sums, in the order of COLUMNS."""
 
+    table: str
     day: str
-    key: str
-    model: str
-    tool: str
+    names: tuple[str, ...]
     figures: tuple[int, ...]
 
 
@@ -151,30 +159,42 @@ class UsageBook:
         self._prices = prices
         self._keep_days = keep_days
         self._now = now
-        self._rows: dict[tuple[str, UsageKey], list[int]] = {}
+        self._rows: dict[tuple[str, tuple[str, ...]], list[int]] = {}
+        self._people: dict[tuple[str, str], set[str]] = {}
         self._day, self._day_ends_at = "", 0.0
         self._purged_day = ""
         self._writing: asyncio.Task[None] | None = None
         self.lost = 0
 
-    def add(self, row: UsageKey, used: Used, requests: int = 1) -> None:
-        """Count what requests of a key have used. Costs microseconds and never waits."""
+    def add(self, row: UsageKey, used: Used, requests: int = 1, who: Sequence[str] = ()) -> None:
+        """Count what requests of a key have used; `who`: under these names alone. Costs microseconds, never waits."""
         now_s = self._now()
         if now_s >= self._day_ends_at:
             self._day, self._day_ends_at = time.strftime("%Y-%m-%d", time.gmtime(now_s)), (now_s // 86_400 + 1) * 86_400
-        counts = self._rows.get((self._day, row))
-        if counts is None:
-            if len(self._rows) >= _MAX_GATHERED:
-                self.lost += requests
-                return
-            counts = self._rows[self._day, row] = [0] * len(COLUMNS)
+            self._people = {}
         if row.tool:
             spend = self._prices.tool_cost(row.tool, row.model, used.tool_calls)
         else:
             spend = self._prices.cost(row.model, used)
         amounts = (requests, used.input_tokens, used.cached_tokens, used.output_tokens, used.tool_calls, spend)
-        for index, amount in enumerate(amounts):
-            counts[index] += amount
+        rows: list[tuple[str, ...]] = [(row.key, self._known(row.key, name)) for name in who]
+        for each in rows or [row]:
+            counts = self._rows.get((self._day, each))
+            if counts is None:
+                if len(self._rows) >= _MAX_GATHERED:
+                    self.lost += requests
+                    return
+                counts = self._rows[self._day, each] = [0] * len(COLUMNS)
+            for index, amount in enumerate(amounts):
+                counts[index] += amount
+
+    def _known(self, key: str, name: str) -> str:
+        """The name of somebody's row: that of all others where the key has too many."""
+        known = self._people.setdefault((key, name.partition("_")[0]), set())
+        if name not in known and len(known) >= _MOST_PEOPLE:
+            return _others(name)
+        known.add(name)
+        return name
 
     async def start(self) -> None:
         """Write every _WRITE_S from now on."""
@@ -199,7 +219,7 @@ class UsageBook:
         rows, self._rows = self._rows, {}
         if not rows:
             return "", []
-        values = [(day, row.key, row.model, row.tool, *counts) for (day, row), counts in rows.items()]
+        values = [(day, *row, *counts) for (day, row), counts in rows.items()]
         oldest = time.strftime("%Y-%m-%d", time.gmtime(self._now() - self._keep_days * 86_400))
         purge, self._purged_day = self._purged_day != self._day, self._day
         try:
@@ -223,29 +243,56 @@ def _write(
 ) -> tuple[str, list[UsageRow]]:
     """Add rows. `oldest`: days before it are removed, and more while there are too many rows; None: none is. Returns
     the machine's name and the rows as they stand now."""
-    sums = ", ".join(f"{column} = {column} + excluded.{column}" for column in COLUMNS)
-    statement = (
-        f"INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "  # noqa: S608 - names of our own
-        f"ON CONFLICT (day, key, model, tool) DO UPDATE SET {sums} RETURNING *"
-    )
-    written = [_row(row) for value in values for row in connection.execute(statement, value).fetchall()]
+    written = []
+    for value in values:
+        table = next(name for name, names in _TABLES.items() if len(value) == len(names) + len(COLUMNS))
+        if table == "usage_people":
+            value = (*value[:2], _with_room(connection, *value[:3]), *value[3:])
+        written += [_row(table, row) for row in connection.execute(_ADDITIONS[table], value).fetchall()]
     machine = machine_name(connection)
-    if oldest is not None:
-        connection.execute("DELETE FROM usage WHERE day < ?", (oldest,))
-        while connection.execute("SELECT count(*) FROM usage").fetchone()[0] > _MAX_ROWS:
-            connection.execute("DELETE FROM usage WHERE day = (SELECT min(day) FROM usage)")
+    for table in _TABLES if oldest is not None else ():
+        connection.execute(f"DELETE FROM {table} WHERE day < ?", (oldest,))  # noqa: S608 - names of our own
+        while connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] > _MAX_ROWS:  # noqa: S608
+            connection.execute(f"DELETE FROM {table} WHERE day = (SELECT min(day) FROM {table})")  # noqa: S608
     return machine, written
 
 
-def _row(row: Sequence[Any]) -> UsageRow:
-    day, key, model, tool, *figures = row
-    return UsageRow(day, key, model, tool, tuple(figures))
+def _addition(table: str) -> str:
+    names, sums = _TABLES[table], ", ".join(f"{column} = {column} + excluded.{column}" for column in COLUMNS)
+    places = ", ".join("?" * (len(names) + len(COLUMNS)))
+    return (
+        f"INSERT INTO {table} VALUES ({places}) "  # noqa: S608 - names of our own
+        f"ON CONFLICT ({', '.join(names)}) DO UPDATE SET {sums} RETURNING *"
+    )
 
 
-def read_day(path: Path, day: str) -> list[UsageRow]:
-    """The rows of one day. Raises sqlite3.Error."""
+_ADDITIONS = {table: _addition(table) for table in _TABLES}
+
+
+def _with_room(connection: sqlite3.Connection, day: str, key: str, who: str) -> str:
+    """The name of somebody's row, or that of all others where all workers together have written too many."""
+    kind = who.partition("_")[0]
+    here = connection.execute("SELECT 1 FROM usage_people WHERE day = ? AND key = ? AND who = ?", (day, key, who))
+    if here.fetchone() is not None:
+        return who
+    count = "SELECT count(*) FROM usage_people WHERE day = ? AND key = ? AND who GLOB ?"
+    return who if connection.execute(count, (day, key, f"{kind}_*")).fetchone()[0] < _MOST_PEOPLE else _others(who)
+
+
+def _others(who: str) -> str:
+    return f"{who.partition('_')[0]}_{_REST}"
+
+
+def _row(table: str, row: Sequence[Any]) -> UsageRow:
+    names = len(_TABLES[table])
+    return UsageRow(table, row[0], tuple(row[1:names]), tuple(row[names:]))
+
+
+def read_day(path: Path, table: str, day: str) -> list[UsageRow]:
+    """The rows of a table of one day. Raises sqlite3.Error."""
     with _reading(path) as connection:
-        return [_row(row) for row in connection.execute("SELECT * FROM usage WHERE day = ?", (day,)).fetchall()]
+        found = connection.execute(f"SELECT * FROM {table} WHERE day = ?", (day,)).fetchall()  # noqa: S608
+        return [_row(table, row) for row in found]
 
 
 def read_machine(path: Path) -> str:
@@ -261,19 +308,35 @@ def _reading(path: Path) -> "contextlib.closing[sqlite3.Connection]":
 def read_usage(path: Path, since: str, by: Iterable[str]) -> list[Json]:
     """Sums from the day `since` (YYYY-MM-DD) on, one for each combination of the GROUPS in `by`, in their order.
 
-    Each is `{day?, key?, model?, tool?, requests, input_tokens, cached_tokens, output_tokens, tool_calls, spend}`,
-    `spend` in the currency of the prices. None where there is no file. Raises sqlite3.Error.
+    Each is `{day?, key?, model?, tool?, user?, session?, requests, input_tokens, cached_tokens, output_tokens,
+    tool_calls, spend}`, `spend` in the currency of the prices. None where there is no file. `by` is one that
+    `together` allows. Raises sqlite3.Error.
     """
     if not path.exists():
         return []
-    groups = [name for name in GROUPS if name in set(by)]
-    named = "".join(f"{name}, " for name in groups)
+    groups, kind = [name for name in GROUPS if name in set(by)], _kind_in(by)
+    columns = ["who" if name == kind else name for name in groups]
+    named = "".join(f"{name}, " for name in columns)
     sums = ", ".join(f"sum({column})" for column in COLUMNS)
-    grouped = f"GROUP BY {', '.join(groups)} ORDER BY {', '.join(groups)}" if groups else ""
-    query = f"SELECT {named}{sums} FROM usage WHERE day >= ? {grouped}"  # noqa: S608 - names of our own
+    grouped = f"GROUP BY {', '.join(columns)} ORDER BY {', '.join(columns)}" if groups else ""
+    table, wanted = ("usage_people", f"AND who GLOB '{kind}_*'") if kind else ("usage", "")
+    query = f"SELECT {named}{sums} FROM {table} WHERE day >= ? {wanted} {grouped}"  # noqa: S608 - names of our own
     with _reading(path) as connection:
         rows = connection.execute(query, (since,)).fetchall()
     return [summed(groups, row) for row in rows if row[-1] is not None]
+
+
+def together(by: Iterable[str]) -> str:
+    """Why usage cannot be summed by these GROUPS together; empty where it can."""
+    people = [name for name in by if name in KINDS]
+    others = [name for name in by if name in ("model", "tool")]
+    if len(people) > 1 or (people and others):
+        return f"{people[0]} goes with day and key alone"
+    return ""
+
+
+def _kind_in(by: Iterable[str]) -> str:
+    return next((name for name in by if name in KINDS), "")
 
 
 def summed(groups: Sequence[str], row: tuple[Any, ...]) -> Json:
@@ -336,7 +399,10 @@ return 0
 
 def erase_usage(connection: sqlite3.Connection, key: str) -> int:
     """Remove the rows of a key. Returns how many there were."""
-    return connection.execute("DELETE FROM usage WHERE key = ?", (key,)).rowcount
+    return sum(
+        connection.execute(f"DELETE FROM {table} WHERE key = ?", (key,)).rowcount  # noqa: S608 - names of our own
+        for table in _TABLES
+    )
 
 
 class SharedUsage:
@@ -348,42 +414,41 @@ class SharedUsage:
 
     async def tell(self, machine: str, rows: Iterable[UsageRow]) -> None:
         """Tell the present sums of rows of this machine."""
-        by_day: dict[str, list[UsageRow]] = {}
+        by_day: dict[tuple[str, str], list[UsageRow]] = {}
         for row in rows:
-            by_day.setdefault(row.day, []).append(row)
-        for day, of_day in by_day.items():
+            by_day.setdefault((row.table, row.day), []).append(row)
+        for (table, day), of_day in by_day.items():
             ends_at = calendar.timegm(time.strptime(day, "%Y-%m-%d")) + (self._keep_days + 1) * _DAY_S
             for first in range(0, len(of_day), _ROWS_PER_CALL):
-                await self._tell(day, machine, ends_at, of_day[first : first + _ROWS_PER_CALL])
+                keys = (_rows_of(table, day, machine), _machines_of(day))
+                await self._tell(keys, machine, ends_at, of_day[first : first + _ROWS_PER_CALL])
 
-    async def _tell(self, day: str, machine: str, ends_at: int, rows: Sequence[UsageRow]) -> None:
+    async def _tell(self, keys: tuple[str, str], machine: str, ends_at: int, rows: Sequence[UsageRow]) -> None:
         pairs: list[bytes | str] = []
         for row in rows:
-            pairs += [orjson.dumps([row.key, row.model, row.tool]), " ".join(map(str, row.figures))]
-        keys = (_rows_of(day, machine), _machines_of(day))
+            pairs += [orjson.dumps(row.names), " ".join(map(str, row.figures))]
         await self._connection.ask_patiently(lambda redis: redis.eval(_TELL, 2, *keys, machine, ends_at, *pairs))
 
-    async def sums(self, machine: str, day: str) -> list[int]:
-        """What Redis has of one day of this machine, all rows together; zeros where it has none."""
+    async def sums(self, table: str, machine: str, day: str) -> list[int]:
+        """What Redis has of one day of this machine, all rows of a table together; zeros where it has none."""
         sums: Sums = {}
-        await asyncio.to_thread(_add_up, sums, [], day, await self._rows(_rows_of(day, machine)))
+        await asyncio.to_thread(_add_up, sums, (), table, day, await self._rows(_rows_of(table, day, machine)))
         return sums.get((), [0] * len(COLUMNS))
 
     async def read(self, since: str, by: Iterable[str], now_s: float) -> list[Json]:
         """As `read_usage`, of all machines together."""
         names = [name for name in GROUPS if name in set(by)]
-        sums: Sums = {}
+        sums, table = Sums(), "usage_people" if _kind_in(by) else "usage"
         for day in _days(since, now_s, self._keep_days):
             for machine in await self._machines(day):
-                rows = await self._rows(_rows_of(day, machine))
-                await asyncio.to_thread(_add_up, sums, names, day, rows)
+                rows = await self._rows(_rows_of(table, day, machine))
+                await asyncio.to_thread(_add_up, sums, names, table, day, rows)
         return [summed(names, (*groups, *sums[groups])) for groups in sorted(sums)]
 
     async def erase(self, key: str, now_s: float) -> None:
         """Remove the rows of a key, of all machines."""
         for day in _days("1970-01-01", now_s, self._keep_days):
-            for machine in await self._machines(day):
-                name = _rows_of(day, machine)
+            for name in [_rows_of(table, day, each) for each in await self._machines(day) for table in _TABLES]:
                 if gone := [field for field in await self._rows(name) if orjson.loads(field)[0] == key]:
                     await self._connection.ask_patiently(partial(_drop_fields, name, gone))
 
@@ -408,10 +473,15 @@ class SharedUsage:
         return found
 
 
-def _add_up(sums: Sums, names: Sequence[str], day: str, rows: Mapping[bytes, bytes]) -> None:
+def _add_up(sums: Sums, names: Sequence[str], table: str, day: str, rows: Mapping[bytes, bytes]) -> None:
     """Add rows of a day to the sums of the groups `names`."""
+    kind = _kind_in(names)
     for name, figures in rows.items():
-        groups = dict(zip(GROUPS, (day, *orjson.loads(name)), strict=True))
+        groups = dict(zip(_TABLES[table], (day, *orjson.loads(name)), strict=True))
+        if kind:
+            groups[kind] = groups["who"]
+            if not groups["who"].startswith(f"{kind}_"):
+                continue
         group = sums.setdefault(tuple(groups[each] for each in names), [0] * len(COLUMNS))
         for index, figure in enumerate(figures.split()):
             group[index] += int(figure)
@@ -455,10 +525,11 @@ class UsageSharing:
         self._is_behind, self._compare_at_s = False, self._clock() + _COMPARE_S
         machine = await asyncio.to_thread(read_machine, self._path)
         for found in await asyncio.to_thread(read_usage, self._path, "", ["day"]):
-            rows: list[UsageRow] = await asyncio.to_thread(read_day, self._path, found["day"])
-            own = [sum(figures) for figures in zip(*(row.figures for row in rows), strict=True)]
-            if await self._shared.sums(machine, found["day"]) != own:
-                await self._shared.tell(machine, rows)
+            for table in _TABLES:
+                rows = await asyncio.to_thread(read_day, self._path, table, found["day"])
+                own = [sum(figures) for figures in zip(*(row.figures for row in rows), strict=True)]
+                if rows and await self._shared.sums(table, machine, found["day"]) != own:
+                    await self._shared.tell(machine, rows)
 
     async def _note_back(self, connection: RedisConnection) -> None:
         """A `redis_state.OnBack`: Redis may have lost its data, or missed something."""
@@ -489,8 +560,8 @@ def _machines_of(day: str) -> str:
     return f"gateway:usage:{day}"
 
 
-def _rows_of(day: str, machine: str) -> str:
-    return f"gateway:usage:{day}:{machine}"
+def _rows_of(table: str, day: str, machine: str) -> str:
+    return f"gateway:{table}:{day}:{machine}"
 
 
 def _days(since: str, now_s: float, keep_days: int) -> list[str]:

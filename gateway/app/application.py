@@ -13,6 +13,7 @@ from functools import partial
 from aiohttp import web
 
 from gateway.access.budgets import OwnUse
+from gateway.access.people import People
 from gateway.app.models import completion_service, guardrail, image_loader, local_embedder, ocr_service, passage_vectors
 from gateway.app.responses import response_parts
 from gateway.app.routes import Handlers, admin_rows, endpoint_table, socket_row
@@ -30,7 +31,7 @@ from gateway.mcp.dispatcher import Dispatcher
 from gateway.mcp.running_calls import Cancellations, RunningCalls
 from gateway.metrics import Metrics
 from gateway.sanitize.pipeline import Sanitizer
-from gateway.services.completion.service import OwnModel
+from gateway.services.completion.service import CompletionService, OwnModel
 from gateway.services.completion.turns import carried_names
 from gateway.services.file_parts import FileParts
 from gateway.services.hosted_tools.hosted_responses import HostedResponses
@@ -98,7 +99,7 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     table = endpoint_table(config.server.base_path, handlers, [socket_row(responses.sockets)])
     certificate = CertificateWatch(config.server.tls)
     server = replace(
-        _server_state(config, table, sanitizer, shared, metrics),
+        _server_state(config, table, sanitizer, shared, metrics, completions),
         budgets=budgets,
         notes=lambda: [
             *shared.notes(),
@@ -139,7 +140,12 @@ def _console_api(config: Config, server: ServerState, handlers: Handlers, shared
 
 
 def _server_state(
-    config: Config, endpoints: EndpointTable, sanitizer: Sanitizer, shared: SharedParts, metrics: Metrics
+    config: Config,
+    endpoints: EndpointTable,
+    sanitizer: Sanitizer,
+    shared: SharedParts,
+    metrics: Metrics,
+    completions: CompletionService,
 ) -> ServerState:
     """The state that the middlewares share."""
     return ServerState(
@@ -159,6 +165,7 @@ def _server_state(
         ),
         address_of=client_address(config.server.trusted_proxies),
         carried_names=partial(carried_names, shared.sealer),
+        people=People(completions.digest).of,
     )
 
 

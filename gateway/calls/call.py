@@ -128,7 +128,7 @@ class Interface(Protocol):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallRules:
     """What all calls of a server share. `budgets` None: keys have none. `carried_names(identity, body)`: what the
-    placeholders stand for in the states of upstreams that a client carries."""
+    placeholders stand for in the states of upstreams that a client carries. `people`: see `access.people`."""
 
     in_flight: InFlight
     keys: Keys
@@ -138,6 +138,7 @@ class CallRules:
     recorder: CallLog
     budgets: Budgets | None = None
     carried_names: Callable[[str, Json], Iterable[Mapping[str, str]]] = lambda identity, body: ()
+    people: Callable[[Any, Mapping[str, str]], tuple[str, ...]] = lambda body, headers: ()
 
 
 @dataclass(slots=True)
@@ -256,7 +257,7 @@ class Call:
     def detached(self) -> "Call":
         """A call that goes on where this one ends: it has this one's slot, and what it uses is counted for itself."""
         own = copy(self)
-        own.stats = RequestStats(started_s=time.perf_counter())
+        own.stats = RequestStats(started_s=time.perf_counter(), who=self.stats.who)
         own.limits = {}
         if own.masking is not None:
             own.masking = own.stats.names = own.masking.counted_in(own.stats)
@@ -308,6 +309,9 @@ class Call:
         assert self.interface.check is not None
         self.body = self.interface.check(body, headers)
         self.body_is_plain = body.is_plain
+        if who := self.rules.people(self.body, headers):
+            named = (*self.stats.who, *who)
+            self.stats.who = tuple({each.partition("_")[0]: each for each in named}.values())
         if body.is_large:
             await asyncio.sleep(0)  # checking took milliseconds, and so will what follows
 

@@ -12,11 +12,14 @@ import importlib
 import sqlite3
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 from gateway.access.keys import KeyFile, KeyRecord, KeyRegistry, KeyRequest, record_to_json
+from gateway.access.people import People, account_of, digest
+from gateway.access.private_files import USER_HASH_KEY, load_or_create_secret
 from gateway.access.redis_keys import RedisKeys
-from gateway.access.usage import GROUPS, SharedUsage, UsageReader, is_day, read_usage, totals
+from gateway.access.usage import GROUPS, SharedUsage, UsageReader, is_day, read_usage, together, totals
 from gateway.cli.options import (
     Parsers,
     add_json_option,
@@ -211,6 +214,7 @@ def _add_usage(parsers: Parsers) -> None:
     usage.add_argument(
         "--by", type=groups, default="key", metavar="GROUPS", help=f"of {','.join(GROUPS)}; default: key"
     )
+    usage.add_argument("--user", default="", metavar="NAME", help="one user, as requests name it; implies --by user")
     usage.add_argument("--machine", action="store_true", help="this machine alone, where several share a Redis")
     add_json_option(usage)
     usage.set_defaults(command=_usage)
@@ -231,12 +235,20 @@ def groups(text: str) -> list[str]:
     names = text.split(",")
     if any(name not in GROUPS for name in names):
         raise argparse.ArgumentTypeError(f"must be one or more of {','.join(GROUPS)}")
+    if problem := together(names):
+        raise argparse.ArgumentTypeError(problem)
     return names
 
 
 def _usage(arguments: argparse.Namespace, environment: Environment) -> int:
     config = load_config(arguments.config, arguments.state_dir, environment, needs_secrets=False)
+    if arguments.user and "user" not in arguments.by:
+        arguments.by = [*(name for name in arguments.by if not together([name, "user"])), "user"]
     rows = asyncio.run(_read(config, arguments))
+    if arguments.user:
+        secret = load_or_create_secret(config.state_dir / USER_HASH_KEY)
+        wanted = People(partial(digest, secret)).hashed("user", account_of(arguments.user))
+        rows = [{**row, "user": one_line(arguments.user)} for row in rows if row["user"] == wanted]
     try:
         names = {record.id: record.name for record in registry_of(config).read()}
     except (GatewayError, OSError):

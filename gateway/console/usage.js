@@ -4,14 +4,14 @@ import { copyButton, failure, field, fill, h, number, select, table } from "./do
 import { curl, getJson } from "./api.js";
 import { timeChart } from "./charts.js";
 
-const GROUPS = ["day", "key", "model", "tool"];
+const GROUPS = ["day", "key", "model", "tool", "user", "session"], PEOPLE = ["user", "session"];
 const FIGURES = ["requests", "input_tokens", "cached_tokens", "output_tokens", "tool_calls", "spend"];
 const KINDS = ["line-one", "good-mark", "warn-mark", "soft-mark", "line-two", "bad-mark"];
 const day = (back) => new Date(Date.now() - back * 86400e3).toISOString().slice(0, 10);
 
 export function show(panel) {
   const since = h("input", { type: "date", value: day(30), max: day(0) });
-  const figure = select(FIGURES, "requests"), parts = select(["key", "model", "tool"], "model");
+  const figure = select(FIGURES, "requests"), parts = select(["key", "model", "tool", "user", "session"], "model");
   const boxes = GROUPS.map((name) => h("input", { type: "checkbox", id: `by-${name}`, value: name, checked: name === "key" || name === "model" }));
   const picture = h("div"), out = h("div", { "aria-live": "polite" });
   const form = h("form", { class: "row" }, field("Since (UTC)", since), field("Chart of", figure), field("by day and", parts),
@@ -58,7 +58,12 @@ export function show(panel) {
       fill(out, failure(error));
     }
   }
-  form.addEventListener("change", look);
+  // Users and sessions are counted by day and key alone.
+  form.addEventListener("change", ({ target }) => {
+    const apart = PEOPLE.includes(target.value) ? ["model", "tool", ...PEOPLE] : ["model", "tool"].includes(target.value) ? PEOPLE : [];
+    for (const box of boxes) if (target.checked && box !== target && apart.includes(box.value)) box.checked = false;
+    look();
+  });
   form.addEventListener("submit", (event) => event.preventDefault());
   return { enter: look };
 }

@@ -120,6 +120,9 @@ _STEPS = (
     CREATE TABLE usage (day TEXT, key TEXT, model TEXT, tool TEXT, requests INTEGER NOT NULL, input INTEGER NOT NULL,
         cached INTEGER NOT NULL, output INTEGER NOT NULL, tool_calls INTEGER NOT NULL, spend INTEGER NOT NULL,
         PRIMARY KEY (day, key, model, tool)) WITHOUT ROWID""",
+    """CREATE TABLE usage_people (day TEXT, key TEXT, who TEXT, requests INTEGER NOT NULL, input INTEGER NOT NULL,
+        cached INTEGER NOT NULL, output INTEGER NOT NULL, tool_calls INTEGER NOT NULL, spend INTEGER NOT NULL,
+        PRIMARY KEY (day, key, who)) WITHOUT ROWID""",
 )
 """The statements that bring a file from each version to the next; a file's `user_version` counts them."""
 

@@ -56,6 +56,7 @@ class Recorder:
             if stats.outcome or stats.findings or stats.unguarded:
                 self._count_rare(finished)
         self._count_models(gathered)
+        self._count_people([finished.stats for finished in gathered if finished.stats.who])
         self._count_tools([finished for finished in gathered if finished.stats.tools])
         for kind, group in groups.items():
             metrics = self._metrics.of_requests(*kind)
@@ -110,6 +111,17 @@ class Recorder:
                 metrics.attempts.labels(model).inc(found.attempts)
                 if found.retries:
                     metrics.retries.labels(model).inc(found.retries)
+
+    def _count_people(self, gathered: Sequence[RequestStats]) -> None:
+        """Count what users and sessions have used."""
+        if (usage := self._usage) is None:
+            return
+        for stats in gathered:
+            own = _Sum()
+            own.add(stats)
+            usage.add(UsageKey(stats.key_id, stats.model), own.used, who=stats.who)
+            for tool, number in stats.tools.items():
+                usage.add(UsageKey(stats.key_id, stats.model, tool), Used(tool_calls=number), 0, stats.who)
 
     def _count_tools(self, gathered: Sequence[Finished]) -> None:
         """Count calls of tools, those for a model under both. `gathered`: requests that called some."""

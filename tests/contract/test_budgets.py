@@ -15,12 +15,12 @@ import pytest
 from tests.support.paths import ROOT
 
 BUDGETS = {
-    "access": 1728,
-    "app": 1027,
+    "access": 1816,
+    "app": 1034,
     "bench": 6863,
-    "calls": 758,
+    "calls": 762,
     "child": 418,
-    "cli": 2318,
+    "cli": 2330,
     "config": 745,
     "console": 0,
     "embedded": 346,
@@ -33,11 +33,11 @@ BUDGETS = {
     "runtime": 1374,
     "sanitize": 6336,
     "schemas": 242,
-    "services": 5747,
-    "shared_state": 1290,
-    "tests": 50239,
-    "top": 880,
-    "web": 3669,
+    "services": 5746,
+    "shared_state": 1293,
+    "tests": 50343,
+    "top": 881,
+    "web": 3684,
     "wire": 7036,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""

@@ -5,14 +5,13 @@ retries, `wire` normalises.
 """
 
 import asyncio
-import hashlib
-import hmac
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, nullcontext
 from functools import partial
 from typing import NamedTuple
 
+from gateway.access.people import account_of, digest
 from gateway.access.sealing import Sealer
 from gateway.domain import CallBudget, EventBatch, EventStream, Json, Relay, RequestStats
 from gateway.errors import UpstreamError, UpstreamTimeout
@@ -170,12 +169,12 @@ class CompletionService:
         user = body.get("user")
         if not isinstance(user, str) or not user:
             return None
-        stats.user_hash = "user_" + self.digest(user)
+        stats.user_hash = "user_" + self.digest(account_of(user))
         return stats.user_hash
 
     def digest(self, name: str) -> str:
-        """32 hex digits, an HMAC of the name of a user."""
-        return hmac.new(self.user_key, name.encode(errors="replace"), hashlib.sha256).hexdigest()[:32]
+        """See `people.digest`."""
+        return digest(self.user_key, name)
 
     async def inline(self, images: Sequence[ImagePlace], param: str = "messages") -> None:
         """Put the images themselves in the place of their addresses. Raises InvalidRequest as `inline_images`."""

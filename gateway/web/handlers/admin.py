@@ -14,7 +14,7 @@ from aiohttp import web
 
 from gateway import schemas
 from gateway.access.keys import KeyRecord, KeyRegistry, KeyRequest, record_to_json
-from gateway.access.usage import GROUPS, UsageReader, is_day
+from gateway.access.usage import GROUPS, UsageReader, is_day, together
 from gateway.config.settings import Sanitize
 from gateway.domain import KEY_LIMITS, Json
 from gateway.errors import InvalidRequest, StateUnavailable
@@ -112,10 +112,10 @@ class AdminHandler:
         self.check = by_schema(schemas.load("sanitize_preview"))
 
     async def usage(self, request: web.Request) -> web.StreamResponse:
-        """`{since, by, currency, machines, rows: [{day?, key?, name?, model?, tool?, requests, input_tokens,
-        cached_tokens, output_tokens, tool_calls, spend}]}` from the day `since` on, summed by the groups of `by`;
-        `name` is that of the key, while there is one. `machines` is `all`, or `this`: without Redis, while it is away,
-        and where the query says `machines=this`.
+        """`{since, by, currency, machines, rows: [{day?, key?, name?, model?, tool?, user?, session?, requests,
+        input_tokens, cached_tokens, output_tokens, tool_calls, spend}]}` from the day `since` on, summed by the groups
+        of `by`; `name` is that of the key, while there is one, `user` and `session` are hashes. `machines` is `all`, or
+        `this`: without Redis, while it is away, and where the query says `machines=this`.
 
         Raises InvalidRequest, StateUnavailable.
         """
@@ -127,6 +127,8 @@ class AdminHandler:
             raise InvalidRequest("since must be a day such as 2026-11-01", param="since")
         if not set(by).issubset(GROUPS):
             raise InvalidRequest(f"by must be of {', '.join(GROUPS)}", param="by")
+        if problem := together(by):
+            raise InvalidRequest(f"by: {problem}", param="by")
         rows, of_all = await self._rows(since, by, only_here=request.query.get("machines") == "this")
         rows = rows[-_MAX_ROWS:]
         names = request[CALL].server.keys.names()

@@ -168,7 +168,7 @@ class SocketHandler:
     def _connection(self, request: web.Request, socket: web.WebSocketResponse, call: HttpCall) -> "_Connection":
         protocol = request.protocol
         assert isinstance(protocol, ConnectionBase) and protocol.incoming is not None
-        return _Connection(
+        connection = _Connection(
             socket,
             protocol.incoming,
             call,
@@ -179,6 +179,8 @@ class SocketHandler:
             call.server.address_of(request),
             self._settings.max_s,
         )
+        connection.who = call.server.people(None, request.headers)
+        return connection
 
     async def _take_place(self, key_id: str, member: str) -> None:
         with contextlib.suppress(StateDown):
@@ -278,7 +280,9 @@ class _Lane:
 
 
 class _Connection:
-    """One open socket."""
+    """One open socket. `who`: whom its opening request names (`access.people`)."""
+
+    who: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -466,7 +470,7 @@ class _Connection:
         self._used_s = time.monotonic()
 
     def _new_turn(self, lane: _Lane, create: Create) -> SocketTurn:
-        stats = RequestStats(started_s=time.perf_counter(), key_id=self.key_id)
+        stats = RequestStats(started_s=time.perf_counter(), key_id=self.key_id, who=self.who)
         call = Call(self._server, self._endpoint, self._server.new_id(), stats)
         return SocketTurn(call, lane, create, self._responses, self._server.json_limits)
 

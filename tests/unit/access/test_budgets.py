@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from gateway.access.budgets import Budgets, Reservation, account_of, periods, user_counters
+from gateway.access.budgets import Budgets, Reservation, periods, user_counters
+from gateway.access.people import account_of
 from gateway.access.rate_limits import LimitState
 from gateway.access.usage import NANO, PriceList, Used
 from gateway.config.settings import Limits, Price

@@ -36,7 +36,7 @@ class Made:
                 held.answered({"prompt_tokens": prompt, "completion_tokens": completion})
 
     def rows(self) -> dict[tuple[str, str], list[int]]:
-        return {(row.key, row.model): counts[:4] for (_, row), counts in self.usage._rows.items()}
+        return {(row[0], row[1]): counts[:4] for (_, row), counts in self.usage._rows.items()}
 
 
 @pytest.fixture

@@ -108,7 +108,7 @@ async def test_rows_that_are_told_twice_or_late_are_counted_once(machines: list[
     one, _ = machines
     await one.use(3)
     shared = SharedUsage(one.redis, 400)
-    late = UsageRow("2026-11-18", "k1", "SvcLLM", "", (2, 2_000_000, 0, 20, 0, 2_000_000_000))
+    late = UsageRow("usage", "2026-11-18", ("k1", "SvcLLM", ""), (2, 2_000_000, 0, 20, 0, 2_000_000_000))
     machine = (await one.redis.ask(lambda redis: redis.smembers("gateway:usage:2026-11-18"))).pop().decode()
     await shared.tell(machine, [late, late])
     assert await one.requests("key") == {"k1": 3}
@@ -205,3 +205,13 @@ async def test_the_command_sums_over_machines_and_names_the_keys_of_redis(
     await server.stop()
     assert await asyncio.to_thread(main, words) == 1
     assert "--machine shows" in capsys.readouterr().err
+
+
+async def test_who_used_it_is_told_of_all_machines(machines: list[Machine]) -> None:
+    for number, machine in enumerate(machines):
+        await machine.until_up()
+        machine.book.add(UsageKey("k1", "SvcLLM"), Used(5), who=("user_a", f"session_{number}"))
+        await machine.use()
+    assert await machines[0].requests("user") == {"user_a": 2}
+    assert await machines[1].requests("key", "session") == {"k1 session_0": 1, "k1 session_1": 1}
+    assert await machines[0].requests("key") == {"k1": 2}

@@ -71,3 +71,27 @@ async def test_what_cannot_be_written_is_kept_within_a_bound_and_written_later(t
     await file.close()
     [row] = read_usage(path, "2000-01-01", [])
     assert row["requests"] == 10_001 and book.lost == 5
+
+
+async def test_users_and_sessions_have_rows_of_their_own_within_a_bound(tmp_path: Path) -> None:
+    """What was used is counted once by key, whatever names come; a key's many users share a row, as of all workers."""
+    path = tmp_path / "state.sqlite3"
+    file = StateFile(path)
+    workers = [UsageBook(file, PRICES, 400, Now()) for _ in range(2)]
+    for place, book in enumerate(workers):
+        for number in range(place * 600, place * 600 + 600):
+            book.add(UsageKey("k", "SvcLLM"), Used(1_000_000), who=(f"user_{number}", "session_s"))
+        for number in range(1_002):
+            book.add(UsageKey(f"other{place}"), Used(), who=(f"session_{number}",))
+        book.add(UsageKey("k", "SvcLLM"), Used(1_000_000))
+        await book.write()
+    workers[1].add(UsageKey("k"), Used(), who=("user_1", "session_s"))
+    await workers[1].write()
+    await file.close()
+    users = {row["user"]: row for row in read_usage(path, "2000-01-01", ["key", "user"]) if row["key"] == "k"}
+    assert len(users) == 1_001 and users["user_others"]["requests"] == 200 and users["user_1"]["requests"] == 2
+    assert users["user_others"]["spend"] == pytest.approx(400.0)
+    sessions = {row["session"]: row["requests"] for row in read_usage(path, "2000-01-01", ["session"])}
+    assert sessions["session_s"] == 1_201 and sessions["session_others"] == 4
+    [sum_of_keys] = read_usage(path, "2000-01-01", [])
+    assert sum_of_keys["requests"] == 2
