@@ -45,7 +45,6 @@ class Brave(SearchAdapter):
     base_url = "https://api.search.brave.com"
     key_header = "X-Subscription-Token"
     hints: ClassVar[Mapping[int, str]] = {
-        401: "it does not know the gateway's key; the operator must set search.api_key",
         402: "the plan has no requests left; the operator must change it",
         403: "the plan does not allow this; the operator must check it",
         422: "it does not know the gateway's key or a parameter; the operator should check search.api_key",

@@ -27,7 +27,6 @@ class Exa(SearchAdapter):
     base_url = "https://api.exa.ai"
     key_header = "x-api-key"
     hints: ClassVar[Mapping[int, str]] = {
-        401: "it does not know the gateway's key; the operator must set search.api_key",
         402: "the account has no credits left, or the key's budget is spent; the operator must raise it",
         403: "the plan does not allow this; the operator must check it",
     }

@@ -45,7 +45,6 @@ class Serper(SearchAdapter):
     key_header = "X-API-KEY"
     hints: ClassVar[Mapping[int, str]] = {
         402: "the account has no credits left; the operator must buy some",
-        403: "it does not know the gateway's key; the operator must set search.api_key",
     }
     fields: ClassVar[Mapping[str, str]] = {"url": "link", "content": "snippet"}
     probe_request = ProviderRequest("/search", body={"q": "test", "num": 1})

@@ -27,7 +27,6 @@ class Tavily(SearchAdapter):
     }  # fmt: skip
     base_url = "https://api.tavily.com"
     hints: ClassVar[Mapping[int, str]] = {
-        401: "it does not know the gateway's key; the operator must set search.api_key",
         432: "the key or its plan has no credit left; the operator must raise the limit or change the plan",
         433: "the pay-as-you-go limit is reached; the operator must raise it",
     }
