@@ -127,7 +127,10 @@ class SearchAdapter:
     async def search(self, request: SearchRequest, call: WebCall) -> Json:
         """See ports.SearchProvider."""
         answer = await self.find(request)
-        data: Json = {"results": [self.result(item, request) for item in self.items(answer, request)]}
+        try:
+            data: Json = {"results": [self.result(item, request) for item in self.items(answer, request)]}
+        except (LookupError, TypeError, ValueError, AttributeError) as error:  # an adapter of others trusts its service
+            raise UpstreamError(f"the answer of the search provider {self.name} cannot be read") from error
         words = {"search_depth": self.depths.get(request.search_depth)}
         words |= {"country": self.country_of(request)} if request.country else {}
         data["ignored"] = [name for name, word in words.items() if word is None and name in self.capabilities]
