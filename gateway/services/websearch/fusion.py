@@ -50,7 +50,7 @@ def _address(picture: Json | str) -> str:
 
 
 @dataclass(slots=True)
-class _Found:
+class _Candidate:
     """A result, what it is worth, and the numbers of the providers that found it: each counts once."""
 
     result: Json
@@ -60,14 +60,14 @@ class _Found:
 
 def _ranked(lists: Sequence[list[Json]]) -> list[Json]:
     """The results of all lists, best first and each once, with scores relative to the best."""
-    known: dict[str, _Found] = {}
-    found: list[_Found] = []
+    known: dict[str, _Candidate] = {}
+    found: list[_Candidate] = []
     placed = [(place, by, result) for by, results in enumerate(lists) for place, result in enumerate(results, 1)]
     for place, by, result in sorted(placed, key=lambda each: each[:2]):  # the best of equal results is met first
         keys = _keys(result)
         same = next((known[key] for key in keys if key in known), None)
         if same is None:
-            same = _Found(result)
+            same = _Candidate(result)
             found.append(same)
         else:
             _join(same.result, result)

@@ -11,26 +11,12 @@ from gateway.domain import Json, SearchRequest
 from gateway.errors import UpstreamError
 from gateway.providers.search import ProviderRequest, SearchAdapter
 from gateway.providers.search_table import REMOTE_PROVIDERS, adapter_called
+from tests.support.paths import ROOT
 from tests.support.websites import serving
 from tests.unit.providers.test_search_providers import CALL, KEY, Upstream, found
 
-MINE = """
-from gateway.providers.search import ProviderRequest, SearchAdapter
-
-class Mine(SearchAdapter):
-    name = "mine"
-    capabilities = frozenset({"max_results", "search_depth"})
-    base_url = "https://search.example"
-    fields = {"content": "words"}
-    depths = {"basic": "short", "advanced": "long"}
-    probe_request = ProviderRequest("/health")
-
-    def request_for(self, request):
-        body = {"q": request.query, "n": request.max_results, "depth": self.depths.get(request.search_depth)}
-        return ProviderRequest("/find", body=body)
-
-not_a_class = 5
-"""
+EXAMPLE = (ROOT / "docs" / "search-providers.md").read_text().split("```python\n")[1].split("```")[0]
+MINE = EXAMPLE + "\nnot_a_class = 5\n"
 
 
 def install(folder: Path, name: str, module: str, code: str, points: str) -> None:
@@ -77,7 +63,7 @@ async def test_an_installed_adapter_is_asked_like_any_other(site_packages: Path)
     assert site.requests[0][0] == "/find" and site.requests[0][2] == {"q": "q", "n": 3, "depth": "long"}
     assert site.requests[0][3]["Authorization"] == f"Bearer {KEY}"
     assert data["results"][0]["content"] == "what it found" and data["results"][0]["score"] == 0.5
-    assert fast["ignored"] == ["search_depth"], "country is none of its capabilities: the service names that"
+    assert site.requests[1][2]["region"] == "fr" and fast["ignored"] == ["search_depth"]
 
 
 async def test_one_that_trusts_its_service_too_much_fails_like_a_service() -> None:
