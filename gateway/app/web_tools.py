@@ -54,14 +54,14 @@ def websearch_services(
     """The web tools, and the same over the local index (`search`) alone."""
     sanitizer, guardrail = judges
     local = LocalWebEngine(engine_deps, config.web)
-    first, limit_s = config.search.providers, config.search.timeout_s
+    first = config.search.providers
     names = dict.fromkeys([*first, *config.search.fallback])
     providers = [search if name == "local" else _remote_provider(config, name, resources) for name in names]
     tavily = next((each for each in providers[: len(first)] if isinstance(each, Tavily)), None)
     engine: WebEngine = tavily if tavily is not None and config.web.engine == "provider" else local
     deps = WebSearchDeps(
         providers=providers,
-        side_by_side={name: config.search.engine(name).timeout_s or limit_s for name in first},
+        side_by_side={name: config.search.timeout_of(name) for name in first},
         engine=engine,
         reader=local,
         shorten=partial(shorten_in, engine_deps.loader.pool),
@@ -136,7 +136,7 @@ def file_reader(pool: ParsePool, pictures: PictureReader) -> ReadText:
 def _remote_provider(config: Config, name: str, resources: AsyncExitStack) -> SearchProvider:
     settings = config.search.engine(name)
     key = settings.api_key.reveal() if settings.api_key else ""
-    timeout_s = settings.timeout_s or config.search.timeout_s
-    provider = adapter_called(name)(key, settings.base_url, timeout_s, egress_of(settings))
+    adapter, timeout_s = adapter_called(name), config.search.timeout_of(name)
+    provider = adapter(key, settings.base_url, timeout_s, egress_of(settings))
     resources.push_async_callback(provider.close)
     return provider

@@ -51,7 +51,7 @@ def _search_contradictions(config: Config) -> Iterator[tuple[str, str]]:
             wish = "the address of your instance" if key == "base_url" else '{ credential = "NAME" }'
             where = "search" if engine is search else f"search.{name}"
             yield f"{where}.{key}", f'provider "{name}" needs {wish}'
-    for name in search.engines.keys() - used.keys():
+    for name in [each for each in search.engines if each not in used]:
         yield f"search.{name}", f"neither search.provider nor search.fallback names it; they name: {', '.join(used)}"
     if search.engine(search.providers[0]) is not search:
         for key in ("base_url", "api_key", "proxy", "proxy_auth", "ca_file"):

@@ -38,12 +38,10 @@ def load_adapter(name: str) -> Any:
     except Exception as error:  # whatever the code of others raises while it is imported
         reason = f"{type(error).__name__}: {error}".partition("\n")[0][:_MAX_REASON_CHARS]
         raise UnusableProviderError(f"{_distribution(found[0])} cannot be loaded: {reason}") from None
-    lacking = [each for each in _CALLED if not callable(getattr(adapter, each, None))]
-    if not isinstance(adapter, type) or lacking or not isinstance(getattr(adapter, "capabilities", None), frozenset):
-        wanted = "must be a class as gateway.providers.search.SearchAdapter is"
+    is_class = isinstance(adapter, type) and all(callable(getattr(adapter, each, None)) for each in _CALLED)
+    if not is_class or getattr(adapter, "name", "") != name:
+        wanted = f"must be a class as gateway.providers.search.SearchAdapter is, of the name '{name}'"
         raise UnusableProviderError(f"{found[0].value} of {_distribution(found[0])} {wanted}")
-    if getattr(adapter, "name", "") != name:
-        raise UnusableProviderError(f"{found[0].value} of {_distribution(found[0])} must have the name '{name}'")
     return adapter
 
 

@@ -331,6 +331,10 @@ class Search(SearchEngine):
             return self.engines.get(name, SearchEngine())
         return self
 
+    def timeout_of(self, name: str) -> float:
+        """Seconds that a provider has for one request, and for a search where several are asked."""
+        return self.engine(name).timeout_s or self.timeout_s
+
 
 @dataclass(frozen=True, slots=True)
 class IndexStore:

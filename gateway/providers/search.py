@@ -131,7 +131,7 @@ class SearchAdapter:
             data: Json = {"results": [self.result(item, request) for item in self.items(answer, request)]}
         except (LookupError, TypeError, ValueError, AttributeError) as error:  # an adapter of others trusts its service
             raise UpstreamError(f"the answer of the search provider {self.name} cannot be read") from error
-        words = {"search_depth": self.depths.get(request.search_depth)}
+        words = {"search_depth": self.depths.get(request.search_depth)} if self.depths else {}
         words |= {"country": self.country_of(request)} if request.country else {}
         data["ignored"] = [name for name, word in words.items() if word is None and name in self.capabilities]
         if request.include_images:

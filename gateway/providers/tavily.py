@@ -30,7 +30,6 @@ class Tavily(SearchAdapter):
         432: "the key or its plan has no credit left; the operator must raise the limit or change the plan",
         433: "the pay-as-you-go limit is reached; the operator must raise it",
     }
-    depths: ClassVar[Mapping[str, str]] = {each: each for each in ("basic", "advanced", "fast", "ultra-fast")}
     probe_request = ProviderRequest("/usage")
 
     def request_for(self, request: SearchRequest) -> ProviderRequest:

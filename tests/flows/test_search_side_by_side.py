@@ -92,6 +92,8 @@ async def test_one_that_hangs_is_named_and_the_other_answers(
     is_error, data = await call_tool(server, "search", {"query": "q"})
     assert not is_error and [each["title"] for each in data["results"]] == ["Two", "Three"]
     assert data["note"] == "the search provider brave did not answer in time. These results come from searxng."
+    failed = [line for line in server.log_text().splitlines() if '"search_provider_failed"' in line]
+    assert len(failed) == 1 and '"provider":"brave"' in failed[0] and "did not answer in time" in failed[0]
     searxng.pages["/search"] = no_key
     is_error, data = await call_tool(server, "search", {"query": "other"})
     assert is_error and data["error"]["message"].startswith("the search provider brave did not answer in time")

@@ -20,19 +20,23 @@ _MIN_TEXT_CHARS = 40
 def fused(answers: Sequence[Json], max_results: int) -> Json:
     """One answer of several, each as the service has it for its provider alone; they may be changed.
 
-    `provider` names all, `note` holds the notes of each behind its name, and which parameters some of them ignore;
-    `ignored_parameters` are those that all ignore. A result's `other_urls` are further addresses of the same text.
+    `provider` names all, `note` holds the notes of each behind its name, and which parameters some of them ignore; what
+    one says that found nothing counts where nobody found anything. `ignored_parameters` are those that all ignore. A
+    result's `other_urls` are further addresses of the same text.
     """
     for answer in answers:
         if isinstance(answer, PackedJson):
             answer.unpack()
     ignored = [answer.get("ignored_parameters", []) for answer in answers]
     by_all = [name for name in ignored[0] if all(name in names for names in ignored)]
+    is_empty = not any(answer["results"] for answer in answers)
     notes = []
     for answer, names in zip(answers, ignored, strict=True):
         some = ", ".join(name for name in names if name not in by_all)
         notes += [f"{answer['provider']} ignores {some}."] if some else []
-        notes += [f"{answer['provider']}: {answer['note']}"] if "note" in answer else []
+        notes += (
+            [f"{answer['provider']}: {answer['note']}"] if "note" in answer and (answer["results"] or is_empty) else []
+        )
     images = {_address(each): each for answer in answers for each in answer["images"]}
     rest = {"ignored_parameters": by_all, "note": " ".join(notes)}
     return {
@@ -50,7 +54,7 @@ def _address(picture: Json | str) -> str:
 
 
 @dataclass(slots=True)
-class _Candidate:
+class _Fused:
     """A result, what it is worth, and the numbers of the providers that found it: each counts once."""
 
     result: Json
@@ -60,14 +64,14 @@ class _Candidate:
 
 def _ranked(lists: Sequence[list[Json]]) -> list[Json]:
     """The results of all lists, best first and each once, with scores relative to the best."""
-    known: dict[str, _Candidate] = {}
-    found: list[_Candidate] = []
+    known: dict[str, _Fused] = {}
+    found: list[_Fused] = []
     placed = [(place, by, result) for by, results in enumerate(lists) for place, result in enumerate(results, 1)]
     for place, by, result in sorted(placed, key=lambda each: each[:2]):  # the best of equal results is met first
         keys = _keys(result)
         same = next((known[key] for key in keys if key in known), None)
         if same is None:
-            same = _Candidate(result)
+            same = _Fused(result)
             found.append(same)
         else:
             _join(same.result, result)

@@ -4,10 +4,12 @@ Every answer is a tool's `data` object (schemas/tools/*.json).
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from gateway import logs
 from gateway.domain import CrawlRequest, ExtractRequest, Json, SearchRequest, WebCall
 from gateway.errors import EngineMissing, GatewayError, InvalidRequest, UpstreamError, UpstreamRefused, UpstreamTimeout
 from gateway.ports import SearchProvider, WebEngine
@@ -142,7 +144,7 @@ class WebSearchService:
         provider: Json = {
             "name": ", ".join(errors),
             "healthy": not all(errors.values()),
-            "error": " ".join(filter(None, errors.values())) or None,
+            "error": _sentences(filter(None, errors.values())) or None,
         }
         if len(errors) > 1:
             provider["engines"] = [{"name": name, "healthy": not e, "error": e} for name, e in errors.items()]
@@ -165,13 +167,14 @@ class WebSearchService:
         failures: list[GatewayError] = []
         for group in self._groups:
             answers, failed = await self._ask_group(group, request, call)
-            if failed:
-                self._last_error = failed[-1].message
+            broken = [error for error in failed if not isinstance(error, UpstreamRefused)]
+            if broken:
+                self._last_error = broken[-1].message
                 self._last_probe = None  # the next status call probes it again
-            if failed and not answers and all(isinstance(error, UpstreamRefused) for error in failed):
+            elif failed and not answers:
                 failures = failed
                 break
-            failures += failed
+            failures += [*broken, *(error for error in failed if error not in broken)]
             if not answers or (failures and all(_is_empty(data) for _, data in answers)):
                 continue
             if not failures and self._last_probe is not None and any(self._last_probe[1].values()):
@@ -183,22 +186,28 @@ class WebSearchService:
             return data, [provider for provider, _ in answers], _sentences(error.message for error in failures)
         try:
             raise failures[0]
-        finally:
-            failures.clear()  # its traceback leads here: a circle for the garbage collector
+        finally:  # their tracebacks lead here: a circle for the garbage collector
+            for errors in (failures, failed, broken):
+                errors.clear()
 
     async def _ask_group(
         self, group: Sequence[SearchProvider], request: SearchRequest, call: WebCall
     ) -> tuple[list[tuple[SearchProvider, Json]], list[GatewayError]]:
         """The answers of providers that are asked at once, and the errors of those that gave none; a caller who leaves
-        ends them all. Of the errors a refused request comes last: what one provider cannot read, another can."""
+        ends them all."""
         if len(group) == 1:
             found = [await self._outcome(group[0], request, call, None)]
         else:
             limits = self._deps.side_by_side
             found = await asyncio.gather(*(self._outcome(each, request, call, limits[each.name]) for each in group))
-        answers = [(each, data) for each, data in zip(group, found, strict=True) if not isinstance(data, GatewayError)]
-        failed = [error for error in found if isinstance(error, GatewayError)]
-        return answers, sorted(failed, key=lambda error: isinstance(error, UpstreamRefused))
+        answers = []
+        for provider, outcome in zip(group, found, strict=True):
+            if not isinstance(outcome, GatewayError):
+                answers.append((provider, outcome))
+            elif not isinstance(outcome, UpstreamRefused):
+                failed = {"provider": provider.name, "error": outcome.message}
+                logs.event("search_provider_failed", failed, level=logging.WARNING)
+        return answers, [error for error in found if isinstance(error, GatewayError)]
 
     async def _outcome(
         self, provider: SearchProvider, request: SearchRequest, call: WebCall, limit_s: float | None

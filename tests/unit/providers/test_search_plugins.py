@@ -94,7 +94,7 @@ async def test_one_that_trusts_its_service_too_much_fails_like_a_service() -> No
         ("mine = broken_c:Yours", MINE, "has no attribute 'Yours'"),
         ("mine = broken_d:not_a_class", MINE, "must be a class as gateway.providers.search.SearchAdapter is"),
         ("mine = broken_e:Path", "from pathlib import Path", "must be a class as"),
-        ("mine = broken_f:Mine", MINE.replace('"mine"', '"yours"'), "must have the name 'mine'"),
+        ("mine = broken_f:Mine", MINE.replace('"mine"', '"yours"'), "SearchAdapter is, of the name 'mine'"),
     ],
 )
 def test_a_broken_one_is_a_fault_of_the_configuration_that_names_its_distribution(

@@ -200,6 +200,16 @@ async def test_page_texts_are_read_for_the_results_that_have_none() -> None:
     assert [each["favicon"] for each in data["results"]] == ["https://own.test/", "https://i.test/"]
 
 
+def test_what_one_says_that_found_nothing_counts_where_nobody_found_anything() -> None:
+    def notes(*results: Json) -> str:
+        empty: Json = {"query": "q", "results": [], "images": [], "provider": "a", "note": "Nothing was found."}
+        other: Json = {"query": "q", "results": [*results], "images": [], "provider": "b", "note": "Few words fit."}
+        return str(fused([empty, other], 10)["note"])
+
+    assert notes(result("https://b.test/")) == "b: Few words fit."
+    assert notes() == "a: Nothing was found. b: Few words fit."
+
+
 def test_images_are_each_given_once_and_notes_have_their_providers_name() -> None:
     told: Json = {
         "query": "q",
