@@ -55,12 +55,11 @@ async def searxng() -> AsyncIterator[Site]:
 
 
 async def gateway_over(
-    start_gateway: StartGateway, brave: Site, searxng: Site, timeout_s: float = 10
+    start_gateway: StartGateway, brave: Site, searxng: Site, timeout_s: float = 10, who: str = ""
 ) -> InProcessGateway:
     toml = f"""
 [search]
-provider = ["brave", "searxng"]
-fallback = []
+{who or 'provider = ["brave", "searxng"]'}
 [search.brave]
 base_url = "{brave.url}"
 api_key = {{ credential = "brave" }}
@@ -97,6 +96,14 @@ async def test_one_that_hangs_is_named_and_the_other_answers(
     searxng.pages["/search"] = no_key
     is_error, data = await call_tool(server, "search", {"query": "other"})
     assert is_error and data["error"]["message"].startswith("the search provider brave did not answer in time")
+
+
+async def test_a_fallback_has_settings_of_its_own_too(start_gateway: StartGateway, brave: Site, searxng: Site) -> None:
+    brave.pages[BRAVE] = no_key
+    server = await gateway_over(start_gateway, brave, searxng, who='provider = "brave"\nfallback = ["searxng"]')
+    is_error, data = await call_tool(server, "search", {"query": "q"})
+    assert not is_error and data["provider"] == "searxng" and len(data["results"]) == 2
+    assert data["note"].startswith("the search provider brave refused the gateway's key (401);")
 
 
 async def test_a_caller_who_leaves_ends_both_requests(start_gateway: StartGateway, brave: Site, searxng: Site) -> None:

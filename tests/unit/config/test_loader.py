@@ -33,6 +33,9 @@ requests.CREDIT_CARD = "block"
 SECRETS = {"GATEWAY_CREDENTIAL_LLM": "first-secret", "GATEWAY_CREDENTIAL_TAVILY": "second-secret"}
 
 
+URL = 'base_url = "http://'
+
+
 def load(tmp_path: Path, text: str, **variables: str) -> Config:
     file = tmp_path / "gateway.toml"
     file.write_text(text)
@@ -81,6 +84,25 @@ def test_the_embedded_embedding_model_may_have_a_price(tmp_path: Path) -> None:
     file = tmp_path / "gateway.toml"
     file.write_text(f'[[prices]]\nmodel = "{EMBEDDING_MODEL}"\ninput_per_million = 1.5\n')
     assert load_config(file, tmp_path, Environment({})).prices[0].input_per_million == 1.5
+
+
+@pytest.mark.parametrize(
+    ("text", "addresses", "seconds"),
+    [
+        ('provider = "local"', ["", ""], 15),
+        (f'provider = "searxng"\n{URL}a"', ["a", ""], 15),
+        (f'provider = ["searxng"]\n{URL}a"\ntimeout_s = 3', ["a", ""], 3),
+        (f'provider = "searxng"\n[search.searxng]\n{URL}a"', ["a", ""], 15),
+        (f'provider = ["searxng", "local"]\ntimeout_s = 9\n[search.searxng]\n{URL}a"\ntimeout_s = 2', ["a", ""], 2),
+        (f'provider = "searxng"\n{URL}a"\nfallback = ["brave"]\n[search.brave]\n{URL}b"', ["a", "b"], 15),
+    ],
+)
+def test_settings_of_a_search_provider_are_in_its_table_or_those_of_the_only_one(
+    tmp_path: Path, text: str, addresses: list[str], seconds: float
+) -> None:
+    search = load(tmp_path, f"[search]\n{text}").search
+    assert [search.engine(name).base_url.removeprefix("http://") for name in ("searxng", "brave")] == addresses
+    assert search.timeout_of(search.providers[0]) == seconds
 
 
 @pytest.mark.parametrize(
