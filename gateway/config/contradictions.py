@@ -58,7 +58,7 @@ def _search_contradictions(config: Config) -> Iterator[tuple[str, str]]:
             if getattr(search, key):
                 yield f"search.{key}", f"belongs to one provider: write it into [search.{search.providers[0]}]"
     if config.web.engine == "provider" and "tavily" not in search.providers:
-        yield "web.engine", '"provider" needs search.provider = "tavily"; allowed otherwise: "local"'
+        yield "web.engine", '"provider" needs "tavily" in search.provider; allowed otherwise: "local"'
     if config.index.backend == "postgres" and config.index.postgres_url is None:
         yield "index.postgres_url", 'backend "postgres" needs { credential = "NAME" }'
 

@@ -62,10 +62,7 @@ class Tavily(SearchAdapter):
         if request.query:
             body["query"] = request.query
         answer = await self.ask(ProviderRequest("/extract", body=body, timeout_s=_EXTRACT_TIMEOUT_S))
-        pages = [_page(raw, request.include_favicon) for raw in self.listed(answer, "results")]
-        if request.include_images:
-            for page, raw in zip(pages, tables_in(answer, "results"), strict=True):
-                page["images"] = raw.get("images")
+        pages = [_page(raw, request.include_favicon, request.include_images) for raw in self.listed(answer, "results")]
         failed = [failure_in_shape(raw) for raw in tables_in(answer, "failed_results")]
         return {
             "results": pages_in_shape(pages),
@@ -130,11 +127,9 @@ def _images(holder: Json, request: SearchRequest) -> list[Any]:
     return [image(each.get("url"), each.get("description"), request) for each in described]
 
 
-def _page(raw: Json, favicon: bool) -> Json:
-    page = {name: raw.get(name) for name in ("url", "raw_content", "title")}
-    if favicon:
-        page["favicon"] = raw.get("favicon")
-    return page
+def _page(raw: Json, favicon: bool, images: bool = False) -> Json:
+    names = ["url", "raw_content", "title"] + ["favicon"] * favicon + ["images"] * images
+    return {name: raw.get(name) for name in names}
 
 
 def _crawl_body(request: CrawlRequest) -> Json:

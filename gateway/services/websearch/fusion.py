@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from gateway.domain import Json
 from gateway.engines.fetch.urls import canonical, site_of
-from gateway.services.websearch.filters import folded
+from gateway.services.websearch.filters import fold
 from gateway.wire.preencoded import PackedJson
 
 _K = 60
@@ -95,7 +95,7 @@ def _join(kept: Json, other: Json) -> None:
 
 def _keys(result: Json) -> list[str]:
     """What equal results share: their address, or their text."""
-    text = folded(result["content"])
+    text = fold(result["content"])
     return [page_key(result["url"]), *([f" {text}"] if len(text) >= _MIN_TEXT_CHARS else [])]
 
 

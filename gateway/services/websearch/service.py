@@ -195,11 +195,9 @@ class WebSearchService:
     ) -> tuple[list[tuple[SearchProvider, Json]], list[GatewayError]]:
         """The answers of providers that are asked at once, and the errors of those that gave none; a caller who leaves
         ends them all."""
-        if len(group) == 1:
-            found = [await self._outcome(group[0], request, call, None)]
-        else:
-            limits = self._deps.side_by_side
-            found = await asyncio.gather(*(self._outcome(each, request, call, limits[each.name]) for each in group))
+        limits = self._deps.side_by_side if len(group) > 1 else {}
+        waits = [self._outcome(each, request, call, limits.get(each.name)) for each in group]
+        found = await asyncio.gather(*waits) if len(group) > 1 else [await waits[0]]
         answers = []
         for provider, outcome in zip(group, found, strict=True):
             if not isinstance(outcome, GatewayError):
