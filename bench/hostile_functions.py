@@ -263,7 +263,7 @@ READERS: dict[str, Reader] = {
     "half characters": Reader(mended_json.repaired, inputs.BODIES),
     "upstream's error": Reader(lambda text: error_object(GatewayError(text)), inputs.TEXTS),
     "image header": Reader(image_header.read_header, _images(), _QUICK_SIZES),
-    "folding": Reader(lambda text: View(text).fold, inputs.TEXTS),
+    "folding": Reader(lambda text: View(text).folded, inputs.TEXTS),
     "detectors": Reader(_SCANNER.scan_uncached, _MIXED_TEXTS),
     "detectors on a url": Reader(lambda text: _SCANNER.scan_url("https://e/" + text), inputs.TEXTS),
     "quick look": Reader(lambda text: plain_text_cut(text, 0), inputs.TEXTS),

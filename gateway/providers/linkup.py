@@ -47,7 +47,7 @@ class Linkup(SearchAdapter):
             body |= {"includeImages": True, "maxResults": body["maxResults"] + request.max_results}
         if 0 < len(request.include_domains) <= _MAX_DOMAINS:
             body["includeDomains"] = list(request.include_domains)
-        elif request.exclude_domains:
+        if request.exclude_domains:
             body["excludeDomains"] = list(request.exclude_domains[:_MAX_DOMAINS])
         days = zip(("fromDate", "toDate"), request.days(), strict=True)
         return ProviderRequest("/v1/search", body=body | {name: day.isoformat() for name, day in days if day})

@@ -69,7 +69,7 @@ async def test_linkup_gets_depth_domains_dates_and_images_in_its_own_terms() -> 
     assert sent[0][0] == "/v1/search" and sent[0][3]["Authorization"] == f"Bearer {KEY}"
     assert sent[0][2] == {
         "q": '"q"', "depth": "deep", "outputType": "searchResults", "maxResults": 33, "includeImages": True,
-        "includeDomains": ["a.test"], "fromDate": "2026-01-02", "toDate": "2026-11-03",
+        "includeDomains": ["a.test"], "excludeDomains": ["b.test"], "fromDate": "2026-01-02", "toDate": "2026-11-03",
     }  # fmt: skip
     week = (datetime.now(UTC).date() - timedelta(days=7)).isoformat()
     assert sent[1][2]["excludeDomains"] == ["b.test", "c.test"] and sent[1][2]["fromDate"] == week
