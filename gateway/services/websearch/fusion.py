@@ -34,9 +34,8 @@ def fused(answers: Sequence[Json], max_results: int) -> Json:
     for answer, names in zip(answers, ignored, strict=True):
         some = ", ".join(name for name in names if name not in by_all)
         notes += [f"{answer['provider']} ignores {some}."] if some else []
-        notes += (
-            [f"{answer['provider']}: {answer['note']}"] if "note" in answer and (answer["results"] or is_empty) else []
-        )
+        says = answer.get("note") if answer["results"] or is_empty else None
+        notes += [f"{answer['provider']}: {says}"] if says else []
     images = {_address(each): each for answer in answers for each in answer["images"]}
     rest = {"ignored_parameters": by_all, "note": " ".join(notes)}
     return {
@@ -94,12 +93,13 @@ def _join(kept: Json, other: Json) -> None:
 
 
 def _keys(result: Json) -> list[str]:
-    """What equal results share: their address, or their text."""
+    """What equal results share, one of it: an address, or their text."""
     text = fold(result["content"])
-    return [page_key(result["url"]), *([f" {text}"] if len(text) >= _MIN_TEXT_CHARS else [])]
+    urls = map(page_key, [result["url"], *result.get("other_urls", [])])
+    return [*urls, f" {text}"] if len(text) >= _MIN_TEXT_CHARS else [*urls]
 
 
 def page_key(url: str) -> str:
     """What all addresses of one page share: no scheme, `www.`, trackers, or slash at the end."""
     host, _, path = (canonical(url) or url).partition("://")[2].partition("/")
-    return f"{site_of(host)}/{path}".rstrip("/")
+    return f"{site_of(host)}/{path.replace('/?', '?', 1)}".rstrip("/")

@@ -59,6 +59,7 @@ async def test_no_more_is_given_than_was_asked_for() -> None:
         ("https://a.test/x", "http://a.test/x"),
         ("https://a.test/x", "https://www.a.test/x/"),
         ("https://a.test/", "https://A.test"),
+        ("https://a.test/x/?p=1", "https://a.test/x?p=1"),
         ("https://a.test/x?b=1&a=2", "https://a.test/x?a=2&b=1&utm_source=n&fbclid=1#top"),
     ],
 )
@@ -83,6 +84,9 @@ async def test_equal_texts_are_one_result_with_both_addresses_unless_they_are_sh
     )
     (joined,) = (await found(together(first, second)))["results"]
     assert (joined["url"], joined["other_urls"]) == ("https://a.test/", ["https://b.test/"])
+    same_text = named("c", "https://c.test/", content="", other_urls=["https://b.test/"])
+    (joined,) = (await found(together(second, same_text)))["results"]
+    assert (joined["url"], joined["other_urls"]) == ("https://b.test/", ["https://c.test/"])
     short = [named(name, f"https://{name}.test/", content="Sign in") for name in "ab"]
     assert len((await found(together(*short)))["results"]) == 2
 
