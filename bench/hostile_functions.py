@@ -269,7 +269,7 @@ READERS: dict[str, Reader] = {
     "quick look": Reader(lambda text: plain_text_cut(text, 0), inputs.TEXTS),
     "key scrubber": Reader(scrub_keys, inputs.TEXTS),
     "result budget": Reader(_fitted, inputs.TEXTS),
-    "filters": Reader(lambda text: (filters.phrases(text), filters.published(text), filters._fold(text)), inputs.TEXTS),
+    "filters": Reader(lambda text: (filters.phrases(text), filters.published(text), filters.fold(text)), inputs.TEXTS),
     "ocr answer": Reader(ocr.parse_blocks, inputs.TEXTS),
     "ocr tokens": Reader(answers.special_tokens, inputs.TEXTS),
     "repetition": Reader(answers.loop_guard, inputs.TEXTS),

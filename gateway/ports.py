@@ -4,7 +4,7 @@ Each port has several implementations or is a seam that tests use:
 
 | port                 | implementations                                                                        |
 |----------------------|----------------------------------------------------------------------------------------|
-| `SearchProvider`     | `Tavily`, `Brave`, `Searxng`, `Exa`, `Serper` (providers), `LocalSearch` (engines.index)|
+| `SearchProvider`     | `SearchAdapter` and its subclasses (providers), `LocalSearch` (engines.index)             |
 | `WebEngine`          | `LocalWebEngine` (engines.crawl), `Tavily`                                             |
 | `CompletionUpstream` | `OpenAICompatUpstream`; decorators `FanOutUpstream`, `OnDemandUpstream`, `OcrAdapter`  |
 | `ChatModel`          | `OwnModel` (services.completion) alone: it keeps guardrail and crawler apart from it   |
@@ -52,7 +52,7 @@ class PictureText:
 
 
 class SearchProvider(Protocol):
-    """A source of search results: Tavily, SearXNG, Brave, Exa, Serper, or the local index."""
+    """A source of search results: a remote one, or the local index."""
 
     @property
     def name(self) -> str:

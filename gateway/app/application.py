@@ -86,7 +86,7 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
     vectors = passage_vectors(config, deps, embedder, resources)
     local = LocalSearch(deps.index, vectors)
     websearch, index_alone = websearch_services(config, deps, (sanitizer, judge), local, resources)
-    searched: Searched = "local" if config.search.provider == "local" else "web"
+    searched: Searched = "local" if config.search.providers == ("local",) else "web"
     websearch.cache.shared, running = shared.searches, RunningCalls()
     mcp = WebSearchHandler(Dispatcher(websearch, running, searched, Cancellations(running, shared.bus).cancel))
     settings = hosted_settings(config, websearch, index_alone, searched)

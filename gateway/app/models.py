@@ -53,7 +53,7 @@ def passage_vectors(
     config: Config, deps: EngineDeps, embedder: LocalEmbedder, resources: AsyncExitStack
 ) -> PassageVectors | None:
     """The vectors of the local index, made while no page is read; None when it is not searched, or not by vectors."""
-    is_searched = "local" in (config.search.provider, *config.search.fallback)
+    is_searched = "local" in (*config.search.providers, *config.search.fallback)
     if config.search.semantic == "off" or not is_searched or not is_installed():
         return None
     store = cast(VectorStore, deps.index)  # both implementations are

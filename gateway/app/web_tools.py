@@ -18,9 +18,9 @@ from gateway.engines.index.search_provider import LocalSearch
 from gateway.engines.render.renderer import Renderer
 from gateway.errors import InvalidRequest
 from gateway.ports import SearchProvider, WebEngine
-from gateway.providers.egress import DIRECT, egress_of
+from gateway.providers.egress import egress_of
 from gateway.providers.mcp_client import McpClient, McpServerSettings
-from gateway.providers.search_table import REMOTE_PROVIDERS
+from gateway.providers.search_table import adapter_called
 from gateway.providers.tavily import Tavily
 from gateway.sanitize.guardrail import Guardrail
 from gateway.sanitize.pipeline import Sanitizer
@@ -54,11 +54,14 @@ def websearch_services(
     """The web tools, and the same over the local index (`search`) alone."""
     sanitizer, guardrail = judges
     local = LocalWebEngine(engine_deps, config.web)
-    names = dict.fromkeys([config.search.provider, *config.search.fallback])
+    first = config.search.providers
+    names = dict.fromkeys([*first, *config.search.fallback])
     providers = [search if name == "local" else _remote_provider(config, name, resources) for name in names]
-    engine: WebEngine = providers[0] if config.web.engine == "provider" and isinstance(providers[0], Tavily) else local
+    tavily = next((each for each in providers[: len(first)] if isinstance(each, Tavily)), None)
+    engine: WebEngine = tavily if tavily is not None and config.web.engine == "provider" else local
     deps = WebSearchDeps(
         providers=providers,
+        side_by_side={name: config.search.timeout_of(name) for name in first},
         engine=engine,
         reader=local,
         shorten=partial(shorten_in, engine_deps.loader.pool),
@@ -68,7 +71,7 @@ def websearch_services(
         rendering=partial(rendering_status, config.render.mode, engine_deps.renderer),
     )
     settings = WebSearchSettings(__version__, config.web.result_budget_chars, config.search.cache_ttl_s)
-    index_alone = replace(deps, providers=[search])
+    index_alone = replace(deps, providers=[search], side_by_side={})
     return WebSearchService(deps, settings), WebSearchService(index_alone, settings)
 
 
@@ -131,11 +134,9 @@ def file_reader(pool: ParsePool, pictures: PictureReader) -> ReadText:
 
 
 def _remote_provider(config: Config, name: str, resources: AsyncExitStack) -> SearchProvider:
-    """The provider called `name`. Address, key, proxy and authorities are those of `search.provider` only."""
-    search = config.search
-    is_first = name == search.provider
-    base_url = search.base_url if is_first else ""
-    key = search.api_key.reveal() if is_first and search.api_key else ""
-    provider = REMOTE_PROVIDERS[name](key, base_url, search.timeout_s, egress_of(search) if is_first else DIRECT)
+    settings = config.search.engine(name)
+    key = settings.api_key.reveal() if settings.api_key else ""
+    adapter, timeout_s = adapter_called(name), config.search.timeout_of(name)
+    provider = adapter(key, settings.base_url, timeout_s, egress_of(settings))
     resources.push_async_callback(provider.close)
     return provider

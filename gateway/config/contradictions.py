@@ -11,6 +11,7 @@ from pathlib import Path
 
 import re2
 
+from gateway.config.search_providers import NEEDED, UnusableProviderError, load_adapter
 from gateway.config.settings import ENTITIES, Config
 from gateway.domain import EMBEDDING_MODEL, OCR_MODEL, OWN_TOOLS_LABEL, TEXT_MODEL, WEB_TOOLS
 
@@ -36,12 +37,28 @@ def contradictions(config: Config) -> Iterator[tuple[str, str]]:
 
 
 def _search_contradictions(config: Config) -> Iterator[tuple[str, str]]:
-    if config.search.provider in ("tavily", "brave", "exa", "serper") and config.search.api_key is None:
-        yield "search.api_key", f'provider "{config.search.provider}" needs {{ credential = "NAME" }}'
-    if config.search.provider == "searxng" and not config.search.base_url:
-        yield "search.base_url", 'provider "searxng" needs the address of your instance'
-    if config.web.engine == "provider" and config.search.provider != "tavily":
-        yield "web.engine", '"provider" needs search.provider = "tavily"; allowed otherwise: "local"'
+    search = config.search
+    used = dict.fromkeys(search.fallback, "search.fallback") | dict.fromkeys(search.providers, "search.provider")
+    for name, named_by in used.items():
+        try:
+            if name not in NEEDED:
+                load_adapter(name)
+        except UnusableProviderError as error:
+            yield named_by, str(error)
+    for name in search.providers:
+        key, engine = NEEDED.get(name, ""), search.engine(name)
+        if key and not getattr(engine, key):
+            wish = "the address of your instance" if key == "base_url" else '{ credential = "NAME" }'
+            where = "search" if engine is search else f"search.{name}"
+            yield f"{where}.{key}", f'provider "{name}" needs {wish}'
+    for name in [each for each in search.engines if each not in used]:
+        yield f"search.{name}", f"neither search.provider nor search.fallback names it; they name: {', '.join(used)}"
+    if search.engine(search.providers[0]) is not search:
+        for key in ("base_url", "api_key", "proxy", "proxy_auth", "ca_file"):
+            if getattr(search, key):
+                yield f"search.{key}", f"belongs to one provider: write it into [search.{search.providers[0]}]"
+    if config.web.engine == "provider" and "tavily" not in search.providers:
+        yield "web.engine", '"provider" needs "tavily" in search.provider; allowed otherwise: "local"'
     if config.index.backend == "postgres" and config.index.postgres_url is None:
         yield "index.postgres_url", 'backend "postgres" needs { credential = "NAME" }'
 

@@ -5,9 +5,10 @@ Source of the syntax: TOML 1.0.0.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from itertools import chain
 from typing import Any
 
-from gateway.config.settings import Config, Secret
+from gateway.config.settings import TABLES, Config, Secret
 
 
 def config_text(config: Config) -> str:
@@ -25,7 +26,9 @@ def _to_tables(value: Any) -> Any:
     if isinstance(value, Secret):
         return _Inline({"credential": value.credential})
     if is_dataclass(value):
-        pairs = ((each.name, _to_tables(getattr(value, each.name))) for each in fields(value))
+        named = [(each.name, getattr(value, each.name)) for each in fields(value) if TABLES not in each.metadata]
+        others = [getattr(value, each.name).items() for each in fields(value) if TABLES in each.metadata]
+        pairs = ((name, _to_tables(item)) for name, item in chain(named, *others))
         return {name: item for name, item in pairs if item is not None}
     if isinstance(value, Mapping):
         return _Inline({name: _to_tables(item) for name, item in value.items()})

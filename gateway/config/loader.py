@@ -14,7 +14,7 @@ import ssl
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from types import UnionType
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
@@ -22,7 +22,7 @@ from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 from gateway import schemas
 from gateway.config.contradictions import contradictions
 from gateway.config.environment import Environment, credential_variable
-from gateway.config.settings import Config, Secret, Tls
+from gateway.config.settings import TABLES, Config, Secret, Tls
 from gateway.schemas.violations import Problem
 
 
@@ -168,8 +168,12 @@ _SECRETS = (".api_key", ".proxy_auth", ".redis_url", ".postgres_url", ".seal")
 def _message(problem: Problem) -> str:
     """The schema's message, or a clearer one for a secret that is written as a string."""
     is_secret = problem.path.endswith(_SECRETS) or ".headers." in problem.path
-    if is_secret and problem.message.startswith("must be an object"):
+    is_no_table = problem.message.startswith("must be an object")
+    if is_secret and is_no_table:
         return 'must be { credential = "NAME" }: a secret may not stand in the file'
+    if is_no_table and problem.path.startswith("search."):
+        known = ", ".join(schemas.load("config")["properties"]["search"]["properties"])
+        return f"is unknown; allowed: {known}, and a table [search.NAME] for the settings of a provider"
     return problem.message
 
 
@@ -211,15 +215,20 @@ class _Loader:
     def section(self, kind: type[Section], table: Mapping[str, Any], path: str) -> Section:
         """A `kind` with the values of `table` and defaults for the rest."""
         hints = get_type_hints(kind)
-        values = {}
+        values: dict[str, Any] = {}
+        others = next((each.name for each in fields(cast("Any", kind)) if TABLES in each.metadata), "")
         for name, value in table.items():
-            values[name] = self._value(hints[name], value, f"{path}.{name}" if path else name)
+            place = f"{path}.{name}" if path else name
+            if name in hints and name != others:
+                values[name] = self._value(hints[name], value, place)
+            else:
+                values.setdefault(others, {})[name] = self._value(get_args(hints[others])[1], value, place)
         return kind(**values)
 
     def _value(self, hint: Any, value: Any, path: str) -> Any:
         if get_origin(hint) is UnionType:
             options = [option for option in get_args(hint) if option is not type(None)]
-            hint = bool if bool in options and isinstance(value, bool) else next(o for o in options if o is not bool)
+            hint = next(each for each in options if (get_origin(each) is tuple) == isinstance(value, list))
         if hint is Secret:
             return self._secret(str(value["credential"]), path)
         if is_dataclass(hint):

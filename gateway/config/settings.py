@@ -294,21 +294,49 @@ class LocalEmbedding:
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
-    """The search provider. `timeout_s`: twice and more what providers take; the fallbacks need time of their own.
-    `semantic`: "auto" searches the local index by meaning as well where the extra 'semantic' is installed.
-    `cache_ttl_s`: agents repeat a search within minutes."""
+class SearchEngine:
+    """The settings of one search provider, `[search.NAME]`. `timeout_s` None: that of all."""
 
-    provider: str = "local"
     base_url: str = ""
     api_key: Secret | None = None
+    timeout_s: float | None = None
+    proxy: str = ""
+    proxy_auth: Secret | None = None
+    ca_file: str = ""
+
+
+TABLES = "tables"
+"""Metadata of a field that holds all tables which have no field of their own, by their names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Search(SearchEngine):
+    """The search providers, and the settings of a single one. `timeout_s`: twice and more what providers take; the
+    fallbacks need time of their own. `semantic`: "auto" searches the local index by meaning as well where the extra
+    'semantic' is installed. `cache_ttl_s`: agents repeat a search within minutes. `engines`: the tables
+    `[search.NAME]`."""
+
+    provider: str | tuple[str, ...] = "local"
     fallback: tuple[str, ...] = ("local",)
     timeout_s: float = 15
     cache_ttl_s: float = 300
     semantic: str = "auto"
-    proxy: str = ""
-    proxy_auth: Secret | None = None
-    ca_file: str = ""
+    engines: Mapping[str, SearchEngine] = field(default_factory=dict, metadata={TABLES: True})
+
+    @property
+    def providers(self) -> tuple[str, ...]:
+        """Those that are asked first, side by side."""
+        return (self.provider,) if isinstance(self.provider, str) else self.provider
+
+    def engine(self, name: str) -> SearchEngine:
+        """What holds the settings of a provider: its own table, else these ones for the only provider."""
+        if name in self.engines or self.providers != (name,):
+            return self.engines.get(name, SearchEngine())
+        return self
+
+    def timeout_of(self, name: str) -> float:
+        """Seconds that a provider has for one request, and for a search where several are asked."""
+        return self.engine(name).timeout_s or self.timeout_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -494,12 +522,14 @@ class Config:
     log: Log = field(default_factory=Log)
     state_dir: Path = Path("var")
 
-    def egresses(self) -> Iterator[tuple[str, Upstream | Search | McpServer]]:
+    def egresses(self) -> Iterator[tuple[str, Upstream | SearchEngine | McpServer]]:
         """What has a proxy and authorities of its own, with the path of its keys."""
         for index, model in enumerate(self.models):
             for number, upstream in enumerate(model.upstreams):
                 yield f"models[{index}].upstreams[{number}]", upstream
         yield "search", self.search
+        for name, engine in self.search.engines.items():
+            yield f"search.{name}", engine
         for index, server in enumerate(self.mcp_servers):
             yield f"mcp_servers[{index}]", server
 
@@ -513,4 +543,4 @@ class Config:
     def reads_own_docs(self) -> bool:
         """Whether callers may fetch the gateway's documentation from the operations listener: only in the embedded
         profile."""
-        return self.search.provider == "local" and not self.models
+        return self.search.providers == ("local",) and not self.models

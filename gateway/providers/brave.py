@@ -12,14 +12,11 @@ from typing import Any, ClassVar
 from gateway.domain import Json, SearchRequest
 from gateway.providers.search import (
     COMMON,
-    PROBE_TIMEOUT_S,
     ProviderRequest,
     SearchAdapter,
-    alpha2,
+    count_for,
     image,
     phrase_or_words,
-    result,
-    will_filter,
     with_sites,
 )
 from gateway.wire.untrusted_json import list_in, table_in, tables_in
@@ -27,7 +24,7 @@ from gateway.wire.untrusted_json import list_in, table_in, tables_in
 MAX_QUERY_CHARS = 400
 MAX_QUERY_WORDS = 50
 """Brave's own limits of a query (its documentation); it refuses longer ones."""
-_WIDE_COUNT = "20"
+_WIDE_COUNT = 20
 """Results requested when the service will filter them: the most that Brave sends."""
 _MAX_SNIPPETS = 4
 """Snippets joined into `content`."""
@@ -48,36 +45,50 @@ class Brave(SearchAdapter):
     base_url = "https://api.search.brave.com"
     key_header = "X-Subscription-Token"
     hints: ClassVar[Mapping[int, str]] = {
-        401: "it does not know the gateway's key; the operator must set search.api_key",
         402: "the plan has no requests left; the operator must change it",
         403: "the plan does not allow this; the operator must check it",
         422: "it does not know the gateway's key or a parameter; the operator should check search.api_key",
     }
-    probe_request = ProviderRequest("/res/v1/web/search", params={"q": "test", "count": "1"}, timeout_s=PROBE_TIMEOUT_S)
+    fields: ClassVar[Mapping[str, str]] = {"published_date": "page_age"}
+    probe_request = ProviderRequest("/res/v1/web/search", params={"q": "test", "count": "1"})
 
-    async def _search(self, request: SearchRequest) -> Json:
-        news = request.topic == "news"
-        path = "/res/v1/news/search" if news else "/res/v1/web/search"
-        answer = await self.ask(ProviderRequest(path, params=self._params(request)))
-        holder = answer if news or "web" not in answer else table_in(answer, "web")
-        found = self._listed(holder, "results", is_optional=holder is answer)
-        return {"results": [_result(item, request) for item in found]}
+    def request_for(self, request: SearchRequest) -> ProviderRequest:
+        """See SearchAdapter."""
+        path = "/res/v1/news/search" if request.topic == "news" else "/res/v1/web/search"
+        return ProviderRequest(path, params=self._params(request))
 
-    async def _own_images(self, request: SearchRequest) -> list[Any]:
+    def items(self, answer: Json, request: SearchRequest) -> list[Json]:
+        """See SearchAdapter."""
+        holder = answer if request.topic == "news" or "web" not in answer else table_in(answer, "web")
+        return self.listed(holder, "results", is_optional=holder is answer)
+
+    def result(self, item: Json, request: SearchRequest) -> Json:
+        """See SearchAdapter; texts without tags."""
+        snippets = [item.get("description"), *list_in(item, "extra_snippets")][:_MAX_SNIPPETS]
+        texts = {
+            "title": _without_tags(item.get("title")),
+            "content": " [...] ".join(text for text in map(_without_tags, snippets) if text),
+            "favicon": table_in(item, "meta_url").get("favicon"),
+        }
+        return super().result(item | texts, request)
+
+    async def images(self, answer: Json, request: SearchRequest) -> list[Any]:
+        """See SearchAdapter."""
         params = {"q": _query(request), "count": str(request.max_results), "safesearch": "strict"}
         found = tables_in(await self.ask(ProviderRequest("/res/v1/images/search", params=params)), "results")
         urls = [(table_in(item, "properties").get("url"), item.get("title")) for item in found]
         return [image(url, _without_tags(title), request) for url, title in urls]
 
-    def _country(self, request: SearchRequest) -> str | None:
-        code = alpha2(request.country)
+    def country_of(self, request: SearchRequest) -> str | None:
+        """See SearchAdapter."""
+        code = super().country_of(request)
         return code.upper() if code in _COUNTRIES else None
 
     def _params(self, request: SearchRequest) -> dict[str, str]:
-        params = {"q": _query(request), "count": _WIDE_COUNT if will_filter(request) else str(request.max_results)}
+        params = {"q": _query(request), "count": str(count_for(request, _WIDE_COUNT))}
         if request.topic != "news":
             params["result_filter"] = "web"
-        if code := self._country(request):
+        if code := self.country_of(request):
             params["country"] = code
         if request.start_date or request.end_date:
             start = request.start_date.isoformat() if request.start_date else "1990-01-01"
@@ -92,18 +103,6 @@ def _query(request: SearchRequest) -> str:
     """The query within Brave's limits; domain operators are appended as long as they fit."""
     query = " ".join(phrase_or_words(request)[:MAX_QUERY_CHARS].split()[:MAX_QUERY_WORDS])
     return with_sites(query, request, lambda it: len(it) <= MAX_QUERY_CHARS and len(it.split()) <= MAX_QUERY_WORDS)
-
-
-def _result(item: Json, request: SearchRequest) -> Json:
-    snippets = [item.get("description"), *list_in(item, "extra_snippets")][:_MAX_SNIPPETS]
-    return result(
-        request,
-        title=_without_tags(item.get("title")),
-        url=item.get("url"),
-        content=" [...] ".join(text for text in map(_without_tags, snippets) if text),
-        published_date=item.get("page_age"),
-        favicon=table_in(item, "meta_url").get("favicon"),
-    )
 
 
 def _without_tags(text: Any) -> str:

@@ -4,13 +4,12 @@ Never tried with a key: the answers in the tests are documented ones, not record
 """
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from gateway.domain import Json, SearchRequest
-from gateway.providers.search import COMMON, PROBE_TIMEOUT_S, ProviderRequest, SearchAdapter, image, result
+from gateway.providers.search import COMMON, ProviderRequest, SearchAdapter, image
 from gateway.wire.untrusted_json import texts_in
 
-_TYPES = {"basic": "auto", "advanced": "deep", "fast": "fast", "ultra-fast": "instant"}
 _WIDE_COUNT = 30
 """Results requested when the service will filter them by a phrase; Exa charges by the page."""
 _EXCERPT_CHARS = 2_000
@@ -28,21 +27,27 @@ class Exa(SearchAdapter):
     base_url = "https://api.exa.ai"
     key_header = "x-api-key"
     hints: ClassVar[Mapping[int, str]] = {
-        401: "it does not know the gateway's key; the operator must set search.api_key",
         402: "the account has no credits left, or the key's budget is spent; the operator must raise it",
         403: "the plan does not allow this; the operator must check it",
     }
-    probe_request = ProviderRequest(
-        "/search", body={"query": "test", "numResults": 1, "type": "fast"}, timeout_s=PROBE_TIMEOUT_S
-    )
+    fields: ClassVar[Mapping[str, str]] = {"published_date": "publishedDate", "raw_content": "text"}
+    depths: ClassVar[Mapping[str, str]] = {
+        "basic": "auto", "advanced": "deep", "fast": "fast", "ultra-fast": "instant",
+    }  # fmt: skip
+    probe_request = ProviderRequest("/search", body={"query": "test", "numResults": 1, "type": "fast"})
 
-    async def _search(self, request: SearchRequest) -> Json:
-        found = self._listed(await self.ask(ProviderRequest("/search", body=self._body(request))), "results")
-        pictures = found if request.include_images else []
-        return {
-            "results": [_result(item, request) for item in found],
-            "images": [image(item.get("image"), item.get("title"), request) for item in pictures],
-        }
+    def request_for(self, request: SearchRequest) -> ProviderRequest:
+        """See SearchAdapter."""
+        return ProviderRequest("/search", body=self._body(request))
+
+    def result(self, item: Json, request: SearchRequest) -> Json:
+        """See SearchAdapter."""
+        content = " [...] ".join(text.strip() for text in texts_in(item, "highlights") if text.strip())
+        return super().result(item | {"content": content}, request)
+
+    async def images(self, answer: Json, request: SearchRequest) -> list[Any]:
+        """See SearchAdapter."""
+        return [image(item.get("image"), item.get("title"), request) for item in self.items(answer, request)]
 
     def _body(self, request: SearchRequest) -> Json:
         """The body of POST /search. Optional fields are left out unless the caller set them."""
@@ -51,7 +56,7 @@ class Exa(SearchAdapter):
             contents["text"] = True
         body: Json = {
             "query": request.query,
-            "type": _TYPES.get(request.search_depth, "auto"),
+            "type": self.depths.get(request.search_depth, "auto"),
             "numResults": max(request.max_results, _WIDE_COUNT) if request.exact_match else request.max_results,
             "contents": contents,
         }
@@ -66,19 +71,6 @@ class Exa(SearchAdapter):
             body["startPublishedDate"] = f"{start.isoformat()}T00:00:00.000Z"
         if end:
             body["endPublishedDate"] = f"{end.isoformat()}T23:59:59.999Z"
-        if code := self._country(request):
+        if code := self.country_of(request):
             body["userLocation"] = code.upper()
         return body
-
-
-def _result(item: Json, request: SearchRequest) -> Json:
-    return result(
-        request,
-        title=item.get("title"),
-        url=item.get("url"),
-        content=" [...] ".join(text.strip() for text in texts_in(item, "highlights") if text.strip()),
-        score=item.get("score"),
-        published_date=item.get("publishedDate"),
-        raw_content=item.get("text"),
-        favicon=item.get("favicon"),
-    )

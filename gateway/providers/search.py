@@ -8,7 +8,8 @@ the secrets that were sent in headers.
 import asyncio
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -62,30 +63,37 @@ class ProviderRequest:
     timeout_s: float | None = None
 
 
-PROBE_TIMEOUT_S = 5
+_PROBE_TIMEOUT_S = 5
 _PROBE_LIMIT_S = 10
 """Seconds of one request of a probe, and of a probe with its repeat: people wait for the status."""
 COMMON = frozenset({"max_results", "topic", "time_range", "include_images", "include_image_descriptions"})
-"""Fields of a search that every provider honours."""
+"""Fields of a search that most providers honour."""
+_FIELDS = ("title", "url", "content", "score", "published_date", "raw_content", "favicon")
 
 
 class SearchAdapter:
     """A provider with one key; its connections are opened at the first request.
 
-    `key` is the API key; an empty `base_url` means the public service; `timeout_s` is for searches; `egress`: how
-    requests leave for it. An adapter sets the attributes below and implements `_search`, and `_own_images` where images
-    are a request of their own.
+    `key` is the API key; an empty `base_url` means the public service; `timeout_s` is for one request; `egress`: how
+    requests leave for it. An adapter sets the attributes below and implements `request_for`, and what else differs of
+    `find`, `items`, `result`, `images`, `country_of` and `failure`.
     """
 
     name: ClassVar[str]
     capabilities: ClassVar[frozenset[str]]
+    """The fields of SearchRequest that it honours itself; see ports.SearchProvider."""
     results_are_per_key = False
     base_url: ClassVar[str] = ""
     """The public address; empty when every operator has one of his own."""
     key_header: ClassVar[str] = "Authorization"
-    key_prefix: ClassVar[str] = ""
+    """The header of the key. In `Authorization` the word Bearer precedes it."""
     hints: ClassVar[Mapping[int, str]] = MappingProxyType({})
     """{status: end of a sentence, `what is wrong; what the operator must do`}."""
+    fields: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """{`title`, `url`, `content`, `score`, `published_date`, `raw_content` or `favicon`: the provider's word for it},
+    where it has another one."""
+    depths: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """{`search_depth`: the provider's word for it}, of those that it has."""
     probe_request: ClassVar[ProviderRequest]
     """The cheapest request that needs the key."""
 
@@ -93,7 +101,7 @@ class SearchAdapter:
         self._address = (base_url or self.base_url).rstrip("/")
         self._headers = {"Accept": "application/json"}
         if key:
-            self._headers[self.key_header] = f"{self.key_prefix}{key}"
+            self._headers[self.key_header] = f"Bearer {key}" if self.key_header == "Authorization" else key
         self._timeout_s = timeout_s
         self._egress = egress
         self._session: aiohttp.ClientSession | None = None
@@ -106,9 +114,10 @@ class SearchAdapter:
 
     async def probe(self) -> str | None:
         """See ports.SearchProvider."""
+        request = self.probe_request
         try:
             async with asyncio.timeout(_PROBE_LIMIT_S):
-                await self.ask(self.probe_request)
+                await self.ask(replace(request, timeout_s=request.timeout_s or _PROBE_TIMEOUT_S))
         except GatewayError as error:
             return error.message
         except TimeoutError:
@@ -117,29 +126,50 @@ class SearchAdapter:
 
     async def search(self, request: SearchRequest, call: WebCall) -> Json:
         """See ports.SearchProvider."""
-        data = await self._search(request)
-        if request.country and "country" in self.capabilities and self._country(request) is None:
-            data["ignored"] = ["country"]
-        if request.include_images and "images" not in data:
+        answer = await self.find(request)
+        try:
+            data: Json = {"results": [self.result(item, request) for item in self.items(answer, request)]}
+        except (LookupError, TypeError, ValueError, AttributeError) as error:  # an adapter of others trusts its service
+            raise UpstreamError(f"the answer of the search provider {self.name} cannot be read") from error
+        words = {"search_depth": self.depths.get(request.search_depth)} if self.depths else {}
+        words |= {"country": self.country_of(request)} if request.country else {}
+        data["ignored"] = [name for name, word in words.items() if word is None and name in self.capabilities]
+        if request.include_images:
             try:
-                data["images"] = await self._own_images(request)
+                data["images"] = await self.images(answer, request)
             except GatewayError as error:  # the results are still good
                 data["note"] = f"There are no images: {error.message}"
         return in_shape(data)
 
-    async def _search(self, request: SearchRequest) -> Json:
-        """`{results, images?}`, with fields as the provider sent them. Raises as `ask` does."""
+    def request_for(self, request: SearchRequest) -> ProviderRequest:
+        """The search in the provider's words. Optional fields are left out unless the caller set them."""
         raise NotImplementedError
 
-    async def _own_images(self, request: SearchRequest) -> list[Any]:
-        """The images of a search, at most `max_results`. Raises as `ask` does."""
+    async def find(self, request: SearchRequest) -> Json:
+        """The provider's answer to a search. Raises as `ask` does."""
+        return await self.ask(self.request_for(request))
+
+    def items(self, answer: Json, request: SearchRequest) -> list[Json]:
+        """The results in an answer as the provider sent them, best first. Raises as `listed` does."""
+        return self.listed(answer, "results")
+
+    def result(self, item: Json, request: SearchRequest) -> Json:
+        """A result of one item: `title`, `url` and `content` always, and of the other fields those that it has and that
+        the request asks for. Values of another type become empty later."""
+        made = {name: item.get(self.fields.get(name, name)) for name in _FIELDS}
+        wanted = {"raw_content": request.include_raw_content, "favicon": request.include_favicon}
+        return {n: v for n, v in made.items() if wanted.get(n, v or n in ("title", "url", "content"))}
+
+    async def images(self, answer: Json, request: SearchRequest) -> list[Any]:
+        """The images of a search, at most `max_results`, made by `image`: those of the answer, or those of a request of
+        their own. Raises as `ask` does."""
         return []
 
-    def _country(self, request: SearchRequest) -> str | None:
+    def country_of(self, request: SearchRequest) -> str | None:
         """The provider's word for the request's country; None where it has none."""
         return alpha2(request.country)
 
-    def _listed(self, answer: Json, field: str, *, is_optional: bool = False) -> list[Json]:
+    def listed(self, answer: Json, field: str, *, is_optional: bool = False) -> list[Json]:
         """The objects of a list in the answer. Raises UpstreamError when there is no such list: it is another kind of
         answer then, which says nothing of what could be found. `is_optional`: providers that leave out empty lists."""
         value = answer.get(field)
@@ -169,7 +199,7 @@ class SearchAdapter:
         name = self.name
         try:
             async with self._open(request) as response:
-                raw = await _bounded(response)
+                raw = await self._bounded(response)
                 status, headers = response.status, response.headers
         except TimeoutError as error:
             raise UpstreamTimeout(f"the search provider {name} did not answer in time") from error
@@ -182,7 +212,7 @@ class SearchAdapter:
                 f"the search provider {name} cannot be reached; the operator should check search.base_url"
             ) from error
         if status != 200:
-            raise self._quoting(raw, self._failure(status, _retry_after_s(headers)))
+            raise self._quoting(raw, status, _retry_after_s(headers))
         return await self._decode(raw)
 
     def _open(self, request: ProviderRequest) -> Any:
@@ -216,13 +246,22 @@ class SearchAdapter:
             return None
         return decoded_answer(raw, max_values=_MAX_VALUES, sender=f"the search provider {self.name}")
 
-    def _quoting(self, raw: bytes, failure: UpstreamError) -> UpstreamError:
-        """The error, with the provider's own words. A local name for it where it is raised would be a circle."""
-        failure.quoted = _provider_message(raw, self._headers) or None
+    def _quoting(self, raw: bytes, status: int, wait_s: float | None) -> UpstreamError:
+        """The error of an answer, with the provider's own words, on one line and without the secrets that were sent. A
+        local name for it where it is raised would be a circle."""
+        try:
+            body = orjson.loads(raw[:_MAX_ERROR_BYTES])
+        except orjson.JSONDecodeError:
+            body = None
+        failure = self.failure(status, wait_s, body if isinstance(body, dict) else {})
+        sent = [word for value in self._headers.values() for word in value.split()]
+        said = re.sub(r"\s+", " ", scrub_keys(message_in(body), sent)).strip()
+        failure.quoted = said[:_MAX_DETAIL_CHARS] or None
         return failure
 
-    def _failure(self, status: int, retry_after_s: float | None) -> UpstreamError:
-        """The error of a status. Its message ends in a full stop, since a sentence with `quoted` may follow it."""
+    def failure(self, status: int, wait_s: float | None, body: Json) -> UpstreamError:
+        """The error of a status other than 200; `wait_s`: as the provider asks, `body`: its JSON, empty for none. The
+        error's message has no word of it, and ends in a full stop, since a sentence with `quoted` may follow it."""
         name = self.name
         hint = self.hints.get(status)
         if hint is not None:
@@ -232,13 +271,30 @@ class SearchAdapter:
             return _final(f"{refused}; the operator must set search.api_key.", "search_provider_key")
         if status == 429 or status >= 500:
             message = f"the search provider {name} is busy or in trouble ({status}); try again later."
-            return UpstreamUnavailable(message, retry_after_s=retry_after_s)
+            return UpstreamUnavailable(message, retry_after_s=wait_s)
         if status in (400, 413, 422):
             message = (
                 f"the search provider {name} did not accept the request ({status}); change the query or its parameters."
             )
             return UpstreamRefused(message, status=400, code="search_provider_refused")
         return _final(f"the search provider {name} answered {status}; the operator should check search.base_url.")
+
+    def spent(self) -> UpstreamError:
+        """The error of an account without credit, where the status says something else."""
+        message = (
+            f"the search provider {self.name} has no credits left for the gateway's key; the operator must buy some."
+        )
+        return _final(message, "search_provider_402")
+
+    async def _bounded(self, response: aiohttp.ClientResponse) -> bytes:
+        body = bytearray()
+        async for piece in response.content.iter_any():
+            body += piece
+            if len(body) > MAX_ANSWER_BYTES:
+                raise UpstreamError(
+                    f"the answer of the search provider {self.name} is too large; ask for fewer results"
+                )
+        return bytes(body)
 
 
 def _final(message: str, code: str | None = None) -> UpstreamError:
@@ -248,28 +304,9 @@ def _final(message: str, code: str | None = None) -> UpstreamError:
     return error
 
 
-async def _bounded(response: aiohttp.ClientResponse) -> bytes:
-    body = bytearray()
-    async for piece in response.content.iter_any():
-        body += piece
-        if len(body) > MAX_ANSWER_BYTES:
-            raise UpstreamError("the search provider's answer is too large; ask for fewer results")
-    return bytes(body)
-
-
-def _provider_message(raw: bytes, headers: Mapping[str, str]) -> str:
-    """The message in an error body, on one line, without the secrets of the headers; empty when there is none."""
-    try:
-        decoded = orjson.loads(raw[:_MAX_ERROR_BYTES])
-    except orjson.JSONDecodeError:
-        return ""
-    sent = [word for value in headers.values() for word in value.split()]
-    text = scrub_keys(_message_text(decoded), sent)
-    return re.sub(r"\s+", " ", text).strip()[:_MAX_DETAIL_CHARS]
-
-
-def _message_text(decoded: Any) -> str:
-    """The text under `detail`, `error`, `message` or `msg`, also of nested objects, four levels at most."""
+def message_in(decoded: Any) -> str:
+    """The text under `detail`, `error`, `message` or `msg` of an error's body, also of nested objects, four levels at
+    most; empty when there is none."""
     for _ in range(4):
         if isinstance(decoded, str):
             return decoded
@@ -287,16 +324,12 @@ def _retry_after_s(headers: Mapping[str, str]) -> float | None:
     return float(reset) if reset.isdecimal() and len(reset) < 5 else None
 
 
-def will_filter(request: SearchRequest) -> bool:
-    """True when the service will drop some of the results of a provider without filters: request more of them."""
-    return bool(request.include_domains or request.exclude_domains or request.exact_match or request.start_date)
-
-
-def result(request: SearchRequest, *, raw_content: Any = None, favicon: Any = None, **fields: Any) -> Json:
-    """A result of the fields `title, url, content, score?, published_date?`, and of those that the request asks for."""
-    made = {name: value for name, value in fields.items() if value or name in ("title", "url", "content")}
-    made |= {"raw_content": raw_content} if request.include_raw_content else {}
-    return {**made, "favicon": favicon} if request.include_favicon else made
+def count_for(request: SearchRequest, widest: int) -> int:
+    """How many results to request: `widest` where the service will drop some, as a provider without filters sends them
+    mixed."""
+    if request.include_domains or request.exclude_domains or request.exact_match or request.start_date:
+        return widest
+    return request.max_results
 
 
 def phrase_or_words(request: SearchRequest) -> str:
@@ -312,6 +345,11 @@ def with_sites(query: str, request: SearchRequest, fits: Callable[[str], bool]) 
         if fits(longer):
             query = longer
     return query
+
+
+def us_date(day: date) -> str:
+    """A day as Americans write it: `3/1/2026` is the first of March."""
+    return f"{day.month}/{day.day}/{day.year}"
 
 
 def image(url: Any, title: Any, request: SearchRequest) -> Any:

@@ -35,12 +35,7 @@ def pages_in_shape(raw: list[Json]) -> list[Json]:
         if url is None:
             continue
         text = {"raw_content": _text(page.get("raw_content")), "title": _text(page.get("title"))[:_MAX_TITLE_CHARS]}
-        shaped = page | {"url": url} | text
-        if "favicon" in page:
-            shaped["favicon"] = web_address(page["favicon"])
-        if "images" in page:
-            shaped["images"] = _images(page["images"])
-        pages.append(shaped)
+        pages.append(page | _optional(page) | {"url": url} | text)
     return pages
 
 
@@ -61,21 +56,20 @@ def _result(raw: Json, rank: int) -> Json | None:
     url = web_address(raw.get("url"))
     if url is None:
         return None
-    shaped = raw | {
+    return {
+        **raw,
+        **_optional(raw),
         "url": url,
         "title": _text(raw.get("title"))[:_MAX_TITLE_CHARS] or url,
         "content": _text(raw.get("content")),
         "score": _score(raw.get("score"), rank),
     }
-    if "published_date" in raw:
-        shaped["published_date"] = _text(raw["published_date"])
-    if "raw_content" in raw:
-        shaped["raw_content"] = raw["raw_content"] if isinstance(raw["raw_content"], str) else None
-    if "favicon" in raw:
-        shaped["favicon"] = web_address(raw["favicon"])
-    if "images" in raw:
-        shaped["images"] = _images(raw["images"])
-    return shaped
+
+
+def _optional(raw: Json) -> Json:
+    """The fields in their form that a result or a page need not have, of those that this one has."""
+    forms = {"published_date": _text, "raw_content": _text_or_none, "favicon": web_address, "images": _images}
+    return {name: form(raw[name]) for name, form in forms.items() if name in raw}
 
 
 def _images(raw: Any) -> list[Any]:
@@ -94,6 +88,10 @@ def _images(raw: Any) -> list[Any]:
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
+
+
+def _text_or_none(value: object) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _score(value: object, rank: int) -> float:

@@ -8,15 +8,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from gateway.domain import Json, SearchRequest
-from gateway.providers.search import (
-    COMMON,
-    ProviderRequest,
-    SearchAdapter,
-    image,
-    phrase_or_words,
-    result,
-    will_filter,
-)
+from gateway.providers.search import COMMON, ProviderRequest, SearchAdapter, count_for, image, phrase_or_words
 from gateway.wire.untrusted_json import tables_in, words_of
 
 _MAX_PAGES = 3
@@ -34,29 +26,30 @@ class Searxng(SearchAdapter):
 
     name = "searxng"
     capabilities = COMMON
-    key_prefix = "Bearer "
+    fields: ClassVar[Mapping[str, str]] = {"published_date": "publishedDate"}
     hints: ClassVar[Mapping[int, str]] = {
         403: "the operator must add json to search.formats in its settings.yml and let this gateway past its limiter",
         429: "its limiter blocks this gateway; the operator must let it past",
     }
     probe_request = ProviderRequest("/search", params={"q": "test", "format": "json"}, timeout_s=_PROBE_TIMEOUT_S)
 
-    async def _search(self, request: SearchRequest) -> Json:
+    async def find(self, request: SearchRequest) -> Json:
         """Requests result pages until there are enough results, at most _MAX_PAGES."""
         results: dict[str, Json] = {}
-        wanted = request.max_results * (_WIDENING if will_filter(request) else 1)
+        wanted = count_for(request, _WIDENING * request.max_results)
         for page in range(1, _MAX_PAGES + 1):
             answer = await self.ask(ProviderRequest("/search", params=_params(request, page)))
-            raw = [item for item in self._listed(answer, "results") if item.get("url")]
+            raw = [item for item in self.listed(answer, "results") if item.get("url")]
             for item in raw:
                 results.setdefault(words_of(item["url"]), item)
             if len(results) >= wanted or not raw:
                 break
-        return {"results": _scaled(list(results.values()), request)}
+        return {"results": _scaled(list(results.values()))}
 
-    async def _own_images(self, request: SearchRequest) -> list[Any]:
-        answer = await self.ask(ProviderRequest("/search", params={**_params(request, 1), "categories": "images"}))
-        raw = [item for item in tables_in(answer, "results") if item.get("img_src")]
+    async def images(self, answer: Json, request: SearchRequest) -> list[Any]:
+        """See SearchAdapter."""
+        found = await self.ask(ProviderRequest("/search", params={**_params(request, 1), "categories": "images"}))
+        raw = [item for item in tables_in(found, "results") if item.get("img_src")]
         return [image(item["img_src"], item.get("title"), request) for item in raw[: request.max_results]]
 
 
@@ -77,22 +70,11 @@ def _params(request: SearchRequest, page: int) -> dict[str, str]:
     return params
 
 
-def _scaled(raw: list[Json], request: SearchRequest) -> list[Json]:
-    """Results with scores from 0 to 1, relative to the best, and sorted by them; without scores as they came."""
+def _scaled(raw: list[Json]) -> list[Json]:
+    """The results with scores from 0 to 1, relative to the best, and sorted by them; without scores as they came."""
     scores = [item["score"] if isinstance(item.get("score"), int | float) else 0.0 for item in raw]
     top = max(scores, default=0.0)
-    results = [
-        result(
-            request,
-            title=item.get("title"),
-            url=item["url"],
-            content=item.get("content"),
-            published_date=item.get("publishedDate"),
-        )
-        for item in raw
-    ]
     if top <= 0:
-        return results
-    for each, score in zip(results, scores, strict=True):
-        each["score"] = round(score / top, 4)
-    return sorted(results, key=lambda each: -each["score"])
+        return raw
+    scaled = [{**item, "score": round(score / top, 4)} for item, score in zip(raw, scores, strict=True)]
+    return sorted(scaled, key=lambda item: -item["score"])

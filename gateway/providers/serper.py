@@ -11,16 +11,16 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any, ClassVar
 
 from gateway.domain import Json, SearchRequest
-from gateway.errors import UpstreamError, UpstreamRefused
+from gateway.errors import UpstreamError
 from gateway.providers.search import (
     COMMON,
-    PROBE_TIMEOUT_S,
     ProviderRequest,
     SearchAdapter,
+    count_for,
     image,
+    message_in,
     phrase_or_words,
-    result,
-    will_filter,
+    us_date,
     with_sites,
 )
 from gateway.wire.untrusted_json import tables_in
@@ -34,7 +34,6 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _DATE = re.compile(r"([A-Za-z]{3})[a-z]{0,6}\.? (\d{1,2}), (\d{4})")
 _AGO = re.compile(r"(\d{1,3}) (minute|min|hour|day|week)s? ago")
 _HOURS = {"minute": 0, "min": 0, "hour": 1, "day": 24, "week": 168}
-_NO_CREDITS = "the search provider serper has no credits left for the gateway's key; the operator must buy some."
 
 
 class Serper(SearchAdapter):
@@ -46,63 +45,52 @@ class Serper(SearchAdapter):
     key_header = "X-API-KEY"
     hints: ClassVar[Mapping[int, str]] = {
         402: "the account has no credits left; the operator must buy some",
-        403: "it does not know the gateway's key; the operator must set search.api_key",
     }
-    probe_request = ProviderRequest("/search", body={"q": "test", "num": 1}, timeout_s=PROBE_TIMEOUT_S)
+    fields: ClassVar[Mapping[str, str]] = {"url": "link", "content": "snippet"}
+    probe_request = ProviderRequest("/search", body={"q": "test", "num": 1})
 
-    async def _search(self, request: SearchRequest) -> Json:
-        path, field = ("/news", "news") if request.topic == "news" else ("/search", "organic")
-        answer = await self.ask(ProviderRequest(path, body=self._body(request)))
-        return {"results": [_result(item, request) for item in self._listed(answer, field, is_optional=True)]}
+    def request_for(self, request: SearchRequest) -> ProviderRequest:
+        """See SearchAdapter."""
+        return ProviderRequest("/news" if request.topic == "news" else "/search", body=self._body(request))
 
-    async def _own_images(self, request: SearchRequest) -> list[Any]:
+    def items(self, answer: Json, request: SearchRequest) -> list[Json]:
+        """See SearchAdapter."""
+        return self.listed(answer, "news" if request.topic == "news" else "organic", is_optional=True)
+
+    def result(self, item: Json, request: SearchRequest) -> Json:
+        """See SearchAdapter."""
+        day = day_of(item.get("date"))
+        return super().result(item | {"published_date": day.isoformat() if day is not None else None}, request)
+
+    async def images(self, answer: Json, request: SearchRequest) -> list[Any]:
+        """See SearchAdapter."""
         body = {"q": _query(request), "num": request.max_results}
         found = tables_in(await self.ask(ProviderRequest("/images", body=body)), "images")
         return [image(item.get("imageUrl"), item.get("title"), request) for item in found[: request.max_results]]
 
-    async def ask(self, request: ProviderRequest) -> Json:
+    def failure(self, status: int, wait_s: float | None, body: Json) -> UpstreamError:
         """See SearchAdapter; a spent account, of which Serper says 400, is not a fault of the request."""
-        try:
-            return await super().ask(request)
-        except UpstreamRefused as error:
-            if "credits" not in (error.quoted or "").lower():
-                raise
-            spent = UpstreamError(_NO_CREDITS, code="search_provider_402")
-            spent.retryable = False
-            raise spent from error
+        if status == 400 and "credits" in message_in(body).lower():
+            return self.spent()
+        return super().failure(status, wait_s, body)
 
     def _body(self, request: SearchRequest) -> Json:
         """The body of POST /search and /news. Optional fields are left out unless the caller set them."""
-        body: Json = {"q": _query(request), "num": _WIDE_COUNT if will_filter(request) else request.max_results}
-        if code := self._country(request):
+        body: Json = {"q": _query(request), "num": count_for(request, _WIDE_COUNT)}
+        if code := self.country_of(request):
             body["gl"] = code
         if request.start_date or request.end_date:
             bounds = (("cd_min", request.start_date), ("cd_max", request.end_date))
-            body["tbs"] = ",".join(["cdr:1", *(f"{name}:{_us_date(day)}" for name, day in bounds if day)])
+            body["tbs"] = ",".join(["cdr:1", *(f"{name}:{us_date(day)}" for name, day in bounds if day)])
         if request.time_range:
             body["tbs"] = _RANGES[request.time_range]
         return body
-
-
-def _us_date(day: date) -> str:
-    return f"{day.month}/{day.day}/{day.year}"
 
 
 def _query(request: SearchRequest) -> str:
     """The query, quoted for an exact match; domain operators are appended as long as Google reads them."""
     query = " ".join(phrase_or_words(request).split())
     return with_sites(query, request, lambda longer: len(longer.split()) <= MAX_QUERY_WORDS)
-
-
-def _result(item: Json, request: SearchRequest) -> Json:
-    day = day_of(item.get("date"))
-    return result(
-        request,
-        title=item.get("title"),
-        url=item.get("link"),
-        content=item.get("snippet"),
-        published_date=day.isoformat() if day is not None else None,
-    )
 
 
 def day_of(text: Any) -> date | None:

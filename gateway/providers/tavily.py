@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from gateway.domain import CrawlRequest, ExtractRequest, Json, SearchRequest, WebCall
-from gateway.providers.search import COMMON, PROBE_TIMEOUT_S, ProviderRequest, SearchAdapter, phrase_or_words, result
+from gateway.providers.search import COMMON, ProviderRequest, SearchAdapter, image, phrase_or_words
 from gateway.providers.search_results import failure_in_shape, pages_in_shape, web_address
-from gateway.wire.untrusted_json import tables_in
+from gateway.wire.untrusted_json import list_in, tables_in
 
 _EXTRACT_TIMEOUT_S = 60
 _CRAWL_TIMEOUT_S = 150
@@ -26,20 +26,26 @@ class Tavily(SearchAdapter):
         "country", "include_favicon", "exact_match",
     }  # fmt: skip
     base_url = "https://api.tavily.com"
-    key_prefix = "Bearer "
     hints: ClassVar[Mapping[int, str]] = {
-        401: "it does not know the gateway's key; the operator must set search.api_key",
         432: "the key or its plan has no credit left; the operator must raise the limit or change the plan",
         433: "the pay-as-you-go limit is reached; the operator must raise it",
     }
-    probe_request = ProviderRequest("/usage", timeout_s=PROBE_TIMEOUT_S)
+    probe_request = ProviderRequest("/usage")
 
-    async def _search(self, request: SearchRequest) -> Json:
-        answer = await self.ask(ProviderRequest("/search", body=search_body(request)))
-        results = [_result(raw, request) for raw in self._listed(answer, "results")]
-        return {"results": results, "images": _images(answer.get("images"), request)}
+    def request_for(self, request: SearchRequest) -> ProviderRequest:
+        """See SearchAdapter."""
+        return ProviderRequest("/search", body=search_body(request))
 
-    def _country(self, request: SearchRequest) -> str | None:
+    def result(self, item: Json, request: SearchRequest) -> Json:
+        """See SearchAdapter; with the images of the page."""
+        made = super().result(item, request)
+        return {**made, "images": _images(item, request)} if item.get("images") else made
+
+    async def images(self, answer: Json, request: SearchRequest) -> list[Any]:
+        """See SearchAdapter."""
+        return _images(answer, request)
+
+    def country_of(self, request: SearchRequest) -> str | None:
         """Tavily accepts it for general searches alone."""
         return request.country if request.topic == "general" else None
 
@@ -56,10 +62,7 @@ class Tavily(SearchAdapter):
         if request.query:
             body["query"] = request.query
         answer = await self.ask(ProviderRequest("/extract", body=body, timeout_s=_EXTRACT_TIMEOUT_S))
-        pages = [_page(raw, request.include_favicon) for raw in self._listed(answer, "results")]
-        if request.include_images:
-            for page, raw in zip(pages, tables_in(answer, "results"), strict=True):
-                page["images"] = raw.get("images")
+        pages = [_page(raw, request.include_favicon, request.include_images) for raw in self.listed(answer, "results")]
         failed = [failure_in_shape(raw) for raw in tables_in(answer, "failed_results")]
         return {
             "results": pages_in_shape(pages),
@@ -73,7 +76,7 @@ class Tavily(SearchAdapter):
         body = {**_crawl_body(request), "extract_depth": request.extract_depth, "format": request.format}
         body["include_favicon"] = request.include_favicon
         answer = await self.ask(ProviderRequest("/crawl", body=body, timeout_s=_CRAWL_TIMEOUT_S))
-        pages = [_page(raw, request.include_favicon) for raw in self._listed(answer, "results")]
+        pages = [_page(raw, request.include_favicon) for raw in self.listed(answer, "results")]
         return {
             "base_url": request.url,
             "results": pages_in_shape(pages),
@@ -85,7 +88,7 @@ class Tavily(SearchAdapter):
         """See ports.WebEngine."""
         started = time.monotonic()
         answer = await self.ask(ProviderRequest("/map", body=_crawl_body(request), timeout_s=_CRAWL_TIMEOUT_S))
-        self._listed(answer, "results")
+        self.listed(answer, "results")
         urls = [url for each in answer["results"] if (url := web_address(each)) is not None]
         return {"base_url": request.url, "results": urls, "response_time": round(time.monotonic() - started, 3)}
 
@@ -117,27 +120,16 @@ def search_body(request: SearchRequest) -> Json:
     return body
 
 
-def _result(raw: Json, request: SearchRequest) -> Json:
-    names = ("title", "url", "content", "score", "published_date", "raw_content", "favicon")
-    made = result(request, **{name: raw.get(name) for name in names})
-    return {**made, "images": _images(raw["images"], request)} if raw.get("images") else made
+def _images(holder: Json, request: SearchRequest) -> list[Any]:
+    """Those under `images`: addresses, or `{url, description}`."""
+    raw = list_in(holder, "images") if request.include_images else []
+    described = [each if isinstance(each, dict) else {"url": each} for each in raw]
+    return [image(each.get("url"), each.get("description"), request) for each in described]
 
 
-def _images(raw: Any, request: SearchRequest) -> list[Any]:
-    """URL strings, or `{url, description}` when descriptions were requested."""
-    if not request.include_images or not isinstance(raw, list):
-        return []
-    images = [image if isinstance(image, dict) else {"url": image} for image in raw]
-    if request.include_image_descriptions:
-        return [{"url": image.get("url"), "description": image.get("description")} for image in images]
-    return [image.get("url") for image in images]
-
-
-def _page(raw: Json, favicon: bool) -> Json:
-    page = {name: raw.get(name) for name in ("url", "raw_content", "title")}
-    if favicon:
-        page["favicon"] = raw.get("favicon")
-    return page
+def _page(raw: Json, favicon: bool, images: bool = False) -> Json:
+    names = ["url", "raw_content", "title"] + ["favicon"] * favicon + ["images"] * images
+    return {name: raw.get(name) for name in names}
 
 
 def _crawl_body(request: CrawlRequest) -> Json:

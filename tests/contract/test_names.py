@@ -80,7 +80,9 @@ def settings() -> frozenset[str]:
 
 
 def setting_names(schema: dict[str, Any], prefix: str) -> Iterator[str]:
-    for name, part in schema.get("properties", {}).items():
+    others = schema.get("additionalProperties")
+    named = {"NAME": others} if isinstance(others, dict) else {}
+    for name, part in (schema.get("properties", {}) | named).items():
         yield f"{prefix}{name}"
         yield from setting_names(part.get("items", part), f"{prefix}{name}.")
 

@@ -29,7 +29,8 @@ def test_a_schema_file_is_a_valid_schema(path: Path) -> None:
 
 def from_schema(node: dict[str, Any], path: str = "") -> dict[str, Any]:
     """Key path -> default (or the marker for 'required' / 'none') of every leaf of the configuration schema."""
-    found: dict[str, Any] = {}
+    others = node.get("additionalProperties")
+    found: dict[str, Any] = from_schema(others, f"{path}.NAME") if others else {}
     for name, child in node["properties"].items():
         where = f"{path}.{name}" if path else name
         items = child.get("items", {})
@@ -52,7 +53,7 @@ def from_dataclasses(kind: Any, path: str = "") -> dict[str, Any]:
         inner = [hints[each.name], *get_args(hints[each.name])]
         nested = next((t for t in inner if dataclasses.is_dataclass(t) and t is not Secret), None)
         if nested is not None:
-            found |= from_dataclasses(nested, where)
+            found |= from_dataclasses(nested, f"{path}.NAME" if config.TABLES in each.metadata else where)
             continue
         default: Any = each.default if each.default is not dataclasses.MISSING else None
         if each.default_factory is not dataclasses.MISSING:
@@ -64,7 +65,7 @@ def from_dataclasses(kind: Any, path: str = "") -> dict[str, Any]:
 def from_documentation() -> dict[str, str]:
     """Key path -> default as written, from the tables of docs/configuration.md."""
     text = (ROOT / "docs" / "configuration.md").read_text()
-    return dict(re.findall(r"^\| `([a-z_.]+)` \| ([^|]*?) \|", text, flags=re.MULTILINE))
+    return dict(re.findall(r"^\| `([A-Za-z_.]+)` \| ([^|]*?) \|", text, flags=re.MULTILINE))
 
 
 def test_the_schema_and_the_dataclasses_name_the_same_keys_and_defaults() -> None:

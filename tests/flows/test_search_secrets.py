@@ -124,7 +124,7 @@ async def test_what_a_search_provider_finds_holds_no_secret(start_gateway: Start
         await check(server, plants, [("map", {"url": "https://h.test/"})], 8)
 
 
-@pytest.mark.parametrize("name", ["tavily", "exa", "serper"])
+@pytest.mark.parametrize("name", ["tavily", "exa", "serper", "linkup", "perplexity"])
 async def test_what_a_search_provider_says_of_a_failure_holds_no_secret(
     start_gateway: StartGateway, tmp_path: Path, name: str
 ) -> None:

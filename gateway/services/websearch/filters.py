@@ -136,15 +136,16 @@ def published_day(value: object) -> date | None:
 
 def phrases(query: str) -> list[str]:
     """The quoted phrases of a query, or the whole query, each in lower case and with single blanks."""
-    return [_fold(phrase) for phrase in _QUOTED.findall(query) or [query]]
+    return [fold(phrase) for phrase in _QUOTED.findall(query) or [query]]
 
 
 def _contains_all(result: Json, required: list[str]) -> bool:
-    text = _fold(" ".join(str(result.get(name) or "") for name in ("title", "content", "raw_content")))
+    text = fold(" ".join(str(result.get(name) or "") for name in ("title", "content", "raw_content")))
     return all(phrase in text for phrase in required)
 
 
-def _fold(text: str) -> str:
+def fold(text: str) -> str:
+    """The words of a text in lower case with single blanks, as texts are compared."""
     return " ".join(re.findall(r"\w+", text.lower()))
 
 

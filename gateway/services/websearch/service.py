@@ -4,15 +4,18 @@ Every answer is a tool's `data` object (schemas/tools/*.json).
 """
 
 import asyncio
+import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
+from gateway import logs
 from gateway.domain import CrawlRequest, ExtractRequest, Json, SearchRequest, WebCall
-from gateway.errors import EngineMissing, GatewayError, InvalidRequest, UpstreamError, UpstreamRefused
+from gateway.errors import EngineMissing, GatewayError, InvalidRequest, UpstreamError, UpstreamRefused, UpstreamTimeout
 from gateway.ports import SearchProvider, WebEngine
 from gateway.resilience.slices import in_slices
 from gateway.services.websearch import filters
+from gateway.services.websearch.fusion import fused
 from gateway.services.websearch.results import ResultCutter, Shorten
 from gateway.services.websearch.search_cache import SearchCache
 from gateway.wire.preencoded import PackedJson
@@ -34,8 +37,9 @@ _CUT_PAGE = (
 class WebSearchDeps:
     """The service's dependencies.
 
-    `providers`, at least one, are asked in order. `engine` serves extract, crawl and map; `reader` loads pages whose
-    text or favicon a provider did not send. `shorten` cuts texts in another process. `index_stats` gives `{pages,
+    `providers`, at least one, are asked in order; those of `side_by_side` at once and before the others, each for so
+    many seconds at most where they are several. `engine` serves extract, crawl and map; `reader` loads pages whose text
+    or favicon a provider did not send. `shorten` cuts texts in another process. `index_stats` gives `{pages,
     bytes, oldest, newest, error, vectors?}`; `guardrail`, `sanitization`, `rendering` give their parts of the status.
     """
 
@@ -47,6 +51,7 @@ class WebSearchDeps:
     guardrail: Callable[[], Json]
     sanitization: Callable[[], Json]
     rendering: Callable[[], Json] = dict
+    side_by_side: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +73,9 @@ class WebSearchService:
         self._deps = deps
         self._settings = settings
         self.cache = SearchCache(settings.cache_ttl_s)
-        self._last_probe: tuple[float, str | None] | None = None
+        together = [each for each in deps.providers if each.name in deps.side_by_side] or deps.providers[:1]
+        self._groups = [together, *([each] for each in deps.providers if each not in together)]
+        self._last_probe: tuple[float, Mapping[str, str | None]] | None = None
         self._last_stats: tuple[float, Json] | None = None
         self._last_error: str | None = None
         self._probing = asyncio.Lock()
@@ -83,17 +90,17 @@ class WebSearchService:
         started = time.monotonic()
         if request.include_domains or request.exclude_domains:
             request = _with_plain_domains(request)
-        provider, failure = self._deps.providers[0], None
-        data = self.cache.recall((provider.name, request))
+        asked, failed = self._groups[0], ""
+        data = self.cache.recall((asked[0].name, request)) if len(asked) == 1 else None
         if data is None:
-            data, provider, failure = await self._ask_chain(request, call)
+            data, asked, failed = await self._ask_chain(request, call)
         if request.include_raw_content or request.include_favicon:
             if isinstance(data, PackedJson):
                 data.unpack()
-            await self._complete(data["results"], request, provider, call)
+            await self._complete(data["results"], request, asked, call)
             await self._cut(data, call, spent=_chars(data["results"], "content"))
-        if failure is not None:
-            _add_note(data, f"{failure} These results come from {provider.name}.")
+        if failed:
+            _add_note(data, f"{failed} These results come from {data['provider']}.")
         data["response_time"] = int((time.monotonic() - started) * 1000) / 1000
         data["request_id"] = call.request_id
         return data
@@ -127,15 +134,23 @@ class WebSearchService:
         return await self._deps.engine.map(request, call)
 
     async def status(self, call: WebCall) -> Json:
-        """`{server_version, search_provider: {name, healthy, error}, guardrail, sanitization, rendering, index,
-        last_error}`.
+        """`{server_version, search_provider: {name, healthy, error, engines?}, guardrail, sanitization, rendering,
+        index, last_error}`.
 
+        `engines`, where several providers are asked at once: `[{name, healthy, error}]`; one healthy one is enough.
         `last_error` is the latest failure of any provider, or None. A provider's failure is not raised.
         """
-        error = await self._health()
+        errors = await self._health()
+        provider: Json = {
+            "name": ", ".join(errors),
+            "healthy": not all(errors.values()),
+            "error": _sentences(filter(None, errors.values())) or None,
+        }
+        if len(errors) > 1:
+            provider["engines"] = [{"name": name, "healthy": not e, "error": e} for name, e in errors.items()]
         return {
             "server_version": self._settings.server_version,
-            "search_provider": {"name": self._deps.providers[0].name, "healthy": error is None, "error": error},
+            "search_provider": provider,
             "guardrail": self._deps.guardrail(),
             "sanitization": self._deps.sanitization(),
             "rendering": self._deps.rendering(),
@@ -143,32 +158,66 @@ class WebSearchService:
             "last_error": self._last_error,
         }
 
-    async def _ask_chain(self, request: SearchRequest, call: WebCall) -> tuple[Json, SearchProvider, str | None]:
-        """(answer, the provider that gave it, the message of the first provider that failed before it, or None).
+    async def _ask_chain(self, request: SearchRequest, call: WebCall) -> tuple[Json, Sequence[SearchProvider], str]:
+        """(answer, the providers that gave it, the messages of those that failed before it or beside it, or "").
 
         After a failure an empty answer says nothing: the next provider is asked, and when none finds anything the
         first failure is raised.
         """
         failures: list[GatewayError] = []
-        for provider in self._deps.providers:
-            try:
-                data = await self._ask(provider, request, call)
-            except UpstreamRefused:
-                raise
-            except (UpstreamError, EngineMissing) as error:
-                self._last_error = error.message
+        for group in self._groups:
+            answers, failed = await self._ask_group(group, request, call)
+            broken = [error for error in failed if not isinstance(error, UpstreamRefused)]
+            if broken:
+                self._last_error = broken[-1].message
                 self._last_probe = None  # the next status call probes it again
-                failures.append(error)
+            elif failed and not answers:
+                failures = failed
+                break
+            failures += [*broken, *(error for error in failed if error not in broken)]
+            if not answers or (failures and all(_is_empty(data) for _, data in answers)):
                 continue
-            if failures and _is_empty(data):
-                continue
-            if not failures and self._last_probe is not None and self._last_probe[1] is not None:
+            if not failures and self._last_probe is not None and any(self._last_probe[1].values()):
                 self._last_probe = None
-            return data, provider, failures[0].message if failures else None
+            data = answers[0][1]
+            if len(answers) > 1:
+                data = fused([answer for _, answer in answers], request.max_results)
+                await self._cut(data, call, "content")
+            return data, [provider for provider, _ in answers], _sentences(error.message for error in failures)
         try:
             raise failures[0]
-        finally:
-            failures.clear()  # its traceback leads here: a circle for the garbage collector
+        finally:  # their tracebacks lead here: a circle for the garbage collector
+            for errors in (failures, failed, broken):
+                errors.clear()
+
+    async def _ask_group(
+        self, group: Sequence[SearchProvider], request: SearchRequest, call: WebCall
+    ) -> tuple[list[tuple[SearchProvider, Json]], list[GatewayError]]:
+        """The answers of providers that are asked at once, and the errors of those that gave none; a caller who leaves
+        ends them all."""
+        limits = self._deps.side_by_side if len(group) > 1 else {}
+        waits = [self._outcome(each, request, call, limits.get(each.name)) for each in group]
+        found = await asyncio.gather(*waits) if len(group) > 1 else [await waits[0]]
+        answers = []
+        for provider, outcome in zip(group, found, strict=True):
+            if not isinstance(outcome, GatewayError):
+                answers.append((provider, outcome))
+            elif not isinstance(outcome, UpstreamRefused):
+                failed = {"provider": provider.name, "error": outcome.message}
+                logs.event("search_provider_failed", failed, level=logging.WARNING)
+        return answers, [error for error in found if isinstance(error, GatewayError)]
+
+    async def _outcome(
+        self, provider: SearchProvider, request: SearchRequest, call: WebCall, limit_s: float | None
+    ) -> Json | GatewayError:
+        """The provider's answer, or why it gave none."""
+        try:
+            async with asyncio.timeout(limit_s):
+                return await self._ask(provider, request, call)
+        except TimeoutError:
+            return UpstreamTimeout(f"the search provider {provider.name} did not answer in time")
+        except (UpstreamError, EngineMissing) as error:
+            return error
 
     def _ask(self, provider: SearchProvider, request: SearchRequest, call: WebCall) -> Awaitable[Json]:
         if provider.results_are_per_key:
@@ -200,12 +249,13 @@ class WebSearchService:
         return data
 
     async def _complete(
-        self, results: list[Json], request: SearchRequest, provider: SearchProvider, call: WebCall
+        self, results: list[Json], request: SearchRequest, asked: Sequence[SearchProvider], call: WebCall
     ) -> None:
-        """Adds raw content and favicons that the provider did not send, in place, by reading the pages."""
-        wants_text = request.include_raw_content and "include_raw_content" not in provider.capabilities
-        wants_icon = request.include_favicon and "include_favicon" not in provider.capabilities
-        incomplete = [result for result in results if (wants_text and not result.get("raw_content")) or wants_icon]
+        """Adds raw content and favicons that the providers did not send, in place, by reading the pages."""
+        by_all = frozenset.intersection(*(provider.capabilities for provider in asked))
+        wanted = {"raw_content": request.include_raw_content, "favicon": request.include_favicon}
+        fields = [name for name, is_wanted in wanted.items() if is_wanted and f"include_{name}" not in by_all]
+        incomplete = [result for result in results if not all(result.get(name) for name in fields)]
         if not incomplete:
             return
         urls = tuple(result["url"] for result in incomplete)
@@ -214,10 +264,8 @@ class WebSearchService:
         by_url = {page["url"]: page for page in pages["results"]}
         for result in incomplete:
             page = by_url.get(result["url"], {})
-            if wants_text:
-                result["raw_content"] = page.get("raw_content")
-            if wants_icon:
-                result["favicon"] = result.get("favicon") or page.get("favicon")
+            for name in fields:
+                result[name] = result.get(name) or page.get(name)
 
     async def _cut(
         self, data: Json, call: WebCall, field: str = "raw_content", spent: int = 0, *, whole_first: bool = False
@@ -237,18 +285,16 @@ class WebSearchService:
             self._last_stats = (time.monotonic() + STATS_TTL_S, await self._deps.index_stats())
         return dict(self._last_stats[1])
 
-    async def _health(self) -> str | None:
-        probed = self._last_probe
-        if probed is not None and probed[0] >= time.monotonic():
-            return probed[1]
-        async with self._probing:
-            if self._last_probe is not None and self._last_probe[0] >= time.monotonic():
-                return self._last_probe[1]  # another call has just probed it
-            error = await self._deps.providers[0].probe()
-            self._last_probe = (time.monotonic() + PROBE_TTL_S, error)
-            if error is not None:
-                self._last_error = error
-            return error
+    async def _health(self) -> Mapping[str, str | None]:
+        """What is wrong with each of the providers that are asked first, by its name; None for nothing."""
+        async with self._probing:  # another call may have just probed them
+            if self._last_probe is None or self._last_probe[0] < time.monotonic():
+                first = self._groups[0]
+                errors = await asyncio.gather(*(provider.probe() for provider in first))
+                self._last_error = next(filter(None, errors), self._last_error)
+                named = {provider.name: error for provider, error in zip(first, errors, strict=True)}
+                self._last_probe = (time.monotonic() + PROBE_TTL_S, named)
+            return self._last_probe[1]
 
 
 class NothingRead(InvalidRequest):
@@ -268,6 +314,11 @@ class NothingRead(InvalidRequest):
 
 def _add_note(data: Json, text: str) -> None:
     data["note"] = f"{data['note']} {text}" if data.get("note") else text
+
+
+def _sentences(messages: Iterable[str]) -> str:
+    """Messages, each once, as sentences of one note."""
+    return " ".join(f"{message.rstrip('.')}." for message in dict.fromkeys(messages))
 
 
 def _is_empty(data: Json) -> bool:

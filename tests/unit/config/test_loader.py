@@ -33,6 +33,9 @@ requests.CREDIT_CARD = "block"
 SECRETS = {"GATEWAY_CREDENTIAL_LLM": "first-secret", "GATEWAY_CREDENTIAL_TAVILY": "second-secret"}
 
 
+URL = 'base_url = "http://'
+
+
 def load(tmp_path: Path, text: str, **variables: str) -> Config:
     file = tmp_path / "gateway.toml"
     file.write_text(text)
@@ -84,6 +87,25 @@ def test_the_embedded_embedding_model_may_have_a_price(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "addresses", "seconds"),
+    [
+        ('provider = "local"', ["", ""], 15),
+        (f'provider = "searxng"\n{URL}a"', ["a", ""], 15),
+        (f'provider = ["searxng"]\n{URL}a"\ntimeout_s = 3', ["a", ""], 3),
+        (f'provider = "searxng"\n[search.searxng]\n{URL}a"', ["a", ""], 15),
+        (f'provider = ["searxng", "local"]\ntimeout_s = 9\n[search.searxng]\n{URL}a"\ntimeout_s = 2', ["a", ""], 2),
+        (f'provider = "searxng"\n{URL}a"\nfallback = ["brave"]\n[search.brave]\n{URL}b"', ["a", "b"], 15),
+    ],
+)
+def test_settings_of_a_search_provider_are_in_its_table_or_those_of_the_only_one(
+    tmp_path: Path, text: str, addresses: list[str], seconds: float
+) -> None:
+    search = load(tmp_path, f"[search]\n{text}").search
+    assert [search.engine(name).base_url.removeprefix("http://") for name in ("searxng", "brave")] == addresses
+    assert search.timeout_of(search.providers[0]) == seconds
+
+
+@pytest.mark.parametrize(
     ("text", "path", "says"),
     [
         ("[server]\nprot = 1", "server.prot", "allowed: host, port"),
@@ -92,7 +114,29 @@ def test_the_embedded_embedding_model_may_have_a_price(tmp_path: Path) -> None:
         ("server = 3", "server", "must be an object"),
         ("a =", "", "is not valid TOML"),
         ('[search]\nprovider = "tavily"', "search.api_key", "needs { credential"),
-        ('[search]\nprovider = "bing"', "search.provider", "tavily, searxng, brave, exa, serper, local"),
+        (
+            '[search]\nprovider = "bing"',
+            "search.provider",
+            "tavily, brave, exa, serper, linkup, perplexity, searxng, local; a package",
+        ),
+        ('[search]\nprovider = "Brave"', "search.provider", "name of a search provider"),
+        ("[search]\nprovider = 5", "search.provider", "must be a string or an array"),
+        ("[search]\nprovider = []", "search.provider", "at least 1 item"),
+        ('[search]\nprovider = ["local", "bing"]', "search.provider", "unknown provider 'bing'"),
+        ('[search]\nprovider = ["local", "local"]', "search.provider", "must not repeat"),
+        ('[search]\nprovider = ["a", "b", "c", "d", "e"]', "search.provider", "at most 4 items"),
+        ('[search]\nfallback = ["bing"]', "search.fallback", "unknown provider 'bing'"),
+        ('[search]\nprovider = ["local", "brave"]', "search.brave.api_key", 'provider "brave" needs { credential'),
+        ('[search]\nprovider = ["local", "searxng"]', "search.searxng.base_url", "address of your instance"),
+        (
+            '[search]\nprovider = ["local", "searxng"]\nbase_url = "http://a"\n[search.searxng]\nbase_url = "http://b"',
+            "search.base_url",
+            "belongs to one provider: write it into [search.local]",
+        ),
+        ('[search.searxgn]\nbase_url = "http://a"', "search.searxgn", "they name: local"),
+        ("[search]\ntimout_s = 5", "search.timout_s", "allowed: provider, base_url"),
+        ("[search.local]\nsize = 1", "search.local.size", "allowed: base_url, api_key, timeout_s"),
+        ('[search.local]\napi_key = "plain"', "search.local.api_key", "may not stand in the file"),
         ('[search]\nprovider = "searxng"', "search.base_url", "address of your instance"),
         ('[index]\nbackend = "postgres"', "index.postgres_url", "needs { credential"),
         ('[index]\npostgres_url = "postgresql://a"', "index.postgres_url", "may not stand in the file"),

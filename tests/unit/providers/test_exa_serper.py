@@ -10,7 +10,7 @@ from gateway.providers.exa import Exa
 from gateway.providers.serper import MAX_QUERY_WORDS, Serper, day_of
 from gateway.services.websearch.filters import apply, ignored
 from tests.support.websites import serving
-from tests.unit.providers.test_search_providers import CALL, KEY, Upstream
+from tests.unit.providers.test_search_providers import CALL, KEY, Upstream, asked
 
 EXA: Json = {
     "requestId": "b5947044c4b78efa9552a7c89b306d95",
@@ -49,55 +49,43 @@ async def test_exa_gets_filters_dates_country_and_topic_in_its_own_terms() -> No
         topic="news", start_date=date(2026, 1, 2), end_date=date(2026, 2, 3), country="germany",
         include_raw_content=True, include_favicon=True, include_images=True, include_image_descriptions=True,
     )  # fmt: skip
-    async with serving(Upstream(EXA)) as site:
-        assert isinstance(site, Upstream)
-        exa = Exa(KEY, site.url)
-        data = await exa.search(request, CALL)
-        await exa.close()
-    path, _, body, headers = site.requests[0]
+    (data,), sent = await asked(Exa, EXA, request)
+    path, _, body, headers = sent[0]
     assert path == "/search" and headers["x-api-key"] == KEY
     assert body["type"] == "deep" and body["numResults"] == 3 and body["category"] == "news"
     assert body["includeDomains"] == ["a.test"] and body["excludeDomains"] == ["b.test"]
     assert body["startPublishedDate"] == "2026-01-02T00:00:00.000Z"
     assert body["endPublishedDate"] == "2026-02-03T23:59:59.999Z" and body["userLocation"] == "DE"
     assert body["contents"]["text"] is True and body["contents"]["highlights"]["query"] == "q"
-    first, second = apply(data["results"], request, exa.capabilities)
+    first, second = apply(data["results"], request, Exa.capabilities)
     assert first["content"] == "First words [...] second words" and first["raw_content"] == "The whole text"
     assert first["published_date"].startswith("2026-11-16T01:36:32") and first["favicon"].endswith("favicon.ico")
     assert (first["score"], second["score"], second["content"]) == (1.0, 0.5, "")
     assert second["title"] == "https://b.test/"
     assert data["images"] == [{"url": "https://a.test/i.png", "description": "A Comprehensive Overview"}]
-    assert ignored(request, exa.capabilities) == []
+    assert ignored(request, Exa.capabilities) == []
 
 
 async def test_exa_is_asked_for_no_more_than_the_caller_set() -> None:
-    async with serving(Upstream(EXA)) as site:
-        assert isinstance(site, Upstream)
-        exa = Exa(KEY, site.url)
-        data = await exa.search(SearchRequest("q"), CALL)
-        ranged = await exa.search(SearchRequest("q", time_range="week", exact_match=True, country="tuvalu"), CALL)
-        await exa.close()
-    assert set(site.requests[0][2]) == {"query", "type", "numResults", "contents"} and data["images"] == []
-    assert site.requests[1][2]["startPublishedDate"] and "endPublishedDate" not in site.requests[1][2]
-    assert site.requests[1][2]["numResults"] == 30 and ranged["ignored"] == ["country"]
+    recent = SearchRequest("q", time_range="week", exact_match=True, country="tuvalu")
+    (data, ranged), sent = await asked(Exa, EXA, SearchRequest("q"), recent)
+    assert set(sent[0][2]) == {"query", "type", "numResults", "contents"} and data["images"] == []
+    assert sent[1][2]["startPublishedDate"] and "endPublishedDate" not in sent[1][2]
+    assert sent[1][2]["numResults"] == 30 and ranged["ignored"] == ["country"]
 
 
 async def test_serper_takes_codes_ranges_and_operators_within_its_bounds() -> None:
-    async with serving(Upstream(SERPER)) as site:
-        assert isinstance(site, Upstream)
-        serper = Serper(KEY, site.url)
-        domains = tuple(f"domain{number}.test" for number in range(60))
-        dated = SearchRequest("q", start_date=date(2026, 1, 2), end_date=date(2026, 11, 3), exclude_domains=domains)
-        data = await serper.search(dated, CALL)
-        await serper.search(SearchRequest("q", time_range="month", country="united kingdom", exact_match=True), CALL)
-        unknown = await serper.search(SearchRequest("q", country="tuvalu", include_favicon=True), CALL)
-        await serper.close()
-    path, _, body, headers = site.requests[0]
+    domains = tuple(f"domain{number}.test" for number in range(60))
+    dated = SearchRequest("q", start_date=date(2026, 1, 2), end_date=date(2026, 11, 3), exclude_domains=domains)
+    recent = SearchRequest("q", time_range="month", country="united kingdom", exact_match=True)
+    nowhere = SearchRequest("q", country="tuvalu", include_favicon=True)
+    (data, _, unknown), sent = await asked(Serper, SERPER, dated, recent, nowhere)
+    path, _, body, headers = sent[0]
     assert path == "/search" and headers["X-API-KEY"] == KEY
     assert body["tbs"] == "cdr:1,cd_min:1/2/2026,cd_max:11/3/2026" and body["num"] == 20
     assert len(body["q"].split()) <= MAX_QUERY_WORDS and "-site:domain0.test" in body["q"]
-    assert site.requests[1][2] == {"q": '"q"', "num": 20, "gl": "gb", "tbs": "qdr:m"}
-    assert unknown["ignored"] == ["country"] and site.requests[2][2] == {"q": "q", "num": 10}
+    assert sent[1][2] == {"q": '"q"', "num": 20, "gl": "gb", "tbs": "qdr:m"}
+    assert unknown["ignored"] == ["country"] and sent[2][2] == {"q": "q", "num": 10}
     assert [(result["url"], result["score"]) for result in data["results"]] == [
         ("https://a.test/", 1.0),
         ("https://b.test/", 0.5),

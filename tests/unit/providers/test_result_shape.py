@@ -9,6 +9,8 @@ from gateway.domain import CrawlRequest, ExtractRequest, Json, SearchRequest, We
 from gateway.errors import UpstreamError
 from gateway.providers.brave import Brave
 from gateway.providers.exa import Exa
+from gateway.providers.linkup import Linkup
+from gateway.providers.perplexity import Perplexity
 from gateway.providers.search import SearchAdapter
 from gateway.providers.search_results import in_shape, web_address
 from gateway.providers.searxng import Searxng
@@ -17,7 +19,7 @@ from gateway.providers.tavily import Tavily
 from tests.support.websites import Site, serving
 
 CALL = WebCall("key1", "req_1")
-ADAPTERS = (Tavily, Exa, Serper, Brave, Searxng)
+ADAPTERS = (Tavily, Exa, Serper, Brave, Searxng, Linkup, Perplexity)
 ODD: list[Any] = [None, 5, 2**63, True, [1], {"a": {"b": 1}}, "", -1, "a\0b"]
 NO_ADDRESSES = [
     "javascript:alert(1)", "file:///etc/passwd", "data:text/html,a", "/a", "a", "http://", "http:///a", "http://a b/",
@@ -52,7 +54,18 @@ def _answer(items: list[Json]) -> Json:
 
 @pytest.mark.parametrize("adapter", ADAPTERS)
 async def test_fields_of_another_type_are_empty_and_never_python_text(adapter: type[SearchAdapter]) -> None:
-    names = ("title", "content", "snippet", "description", "score", "page_age", "raw_content", "text", "favicon")
+    names = (
+        "title",
+        "name",
+        "content",
+        "snippet",
+        "description",
+        "score",
+        "page_age",
+        "raw_content",
+        "text",
+        "favicon",
+    )
     urls = [f"https://a.test/{number}" for number in range(len(ODD))]
     items = [{"url": url, "link": url} | dict.fromkeys(names, odd) for url, odd in zip(urls, ODD, strict=True)]
     wanted = {"include_raw_content": True, "include_favicon": True, "include_images": True}

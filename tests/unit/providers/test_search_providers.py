@@ -11,6 +11,9 @@ from aiohttp import web
 from gateway.domain import ExtractRequest, Json, SearchRequest, WebCall
 from gateway.errors import UpstreamError, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
 from gateway.providers.brave import Brave
+from gateway.providers.linkup import Linkup
+from gateway.providers.perplexity import Perplexity
+from gateway.providers.search import SearchAdapter
 from gateway.providers.searxng import Searxng
 from gateway.providers.tavily import Tavily
 from gateway.services.websearch.filters import ignored
@@ -50,17 +53,23 @@ def found(*urls: str, **more: Any) -> Json:
     }
 
 
-async def test_tavily_gets_the_arguments_it_knows_and_the_key_as_bearer() -> None:
-    async with serving(Upstream(found("https://a.test/") | {"images": ["https://a.test/i.png"]})) as site:
+async def asked(adapter: type[SearchAdapter], answer: Json, *requests: SearchRequest) -> tuple[list[Json], list[Any]]:
+    """What the adapter made of the answer to each request, and what it sent, as (path, query, body, headers)."""
+    async with serving(Upstream(answer)) as site:
         assert isinstance(site, Upstream)
-        tavily = Tavily(KEY, site.url)
-        request = SearchRequest(
-            "q", max_results=3, start_date=date(2026, 1, 2), include_raw_content=True,
-            country="france", include_images=True, exact_match=True, exclude_domains=("b.test",),
-        )  # fmt: skip
-        data = await tavily.search(request, CALL)
-        await tavily.close()
-    path, _, body, headers = site.requests[0]
+        provider = adapter(KEY, site.url)
+        data = [await provider.search(request, CALL) for request in requests]
+        await provider.close()
+    return data, site.requests
+
+
+async def test_tavily_gets_the_arguments_it_knows_and_the_key_as_bearer() -> None:
+    request = SearchRequest(
+        "q", max_results=3, start_date=date(2026, 1, 2), include_raw_content=True,
+        country="france", include_images=True, exact_match=True, exclude_domains=("b.test",),
+    )  # fmt: skip
+    (data,), sent = await asked(Tavily, found("https://a.test/") | {"images": ["https://a.test/i.png"]}, request)
+    path, _, body, headers = sent[0]
     assert path == "/search" and headers["Authorization"] == f"Bearer {KEY}"
     assert body["start_date"] == "2026-01-02" and "time_range" not in body and body["country"] == "france"
     assert body["include_raw_content"] == "markdown" and body["exact_match"] is True and body["query"] == '"q"'
@@ -68,30 +77,38 @@ async def test_tavily_gets_the_arguments_it_knows_and_the_key_as_bearer() -> Non
 
 
 @pytest.mark.parametrize(
-    ("status", "kind", "says"),
+    ("adapter", "status", "code", "kind", "says"),
     [
-        (401, UpstreamError, "search.api_key"),
-        (432, UpstreamError, "no credit left"),
-        (433, UpstreamError, "pay-as-you-go"),
-        (400, UpstreamRefused, "did not accept the request"),
-        (500, UpstreamUnavailable, "in trouble"),
-        (418, UpstreamError, "search.base_url"),
+        (Tavily, 401, "", UpstreamError, "search.api_key"),
+        (Tavily, 432, "", UpstreamError, "no credit left"),
+        (Tavily, 433, "", UpstreamError, "pay-as-you-go"),
+        (Tavily, 400, "", UpstreamRefused, "did not accept the request"),
+        (Tavily, 500, "", UpstreamUnavailable, "in trouble"),
+        (Tavily, 418, "", UpstreamError, "search.base_url"),
+        (Linkup, 401, "UNAUTHORIZED", UpstreamError, "search.api_key"),
+        (Linkup, 429, "INSUFFICIENT_FUNDS_CREDITS", UpstreamError, "no credits left"),
+        (Linkup, 429, "TOO_MANY_REQUESTS", UpstreamUnavailable, "try again later"),
+        (Perplexity, 401, "", UpstreamError, "search.api_key"),
+        (Perplexity, 422, "", UpstreamRefused, "did not accept the request"),
     ],
 )
 async def test_a_providers_error_says_what_the_operator_must_do_and_quotes_the_provider_apart(
-    status: int, kind: type[UpstreamError], says: str
+    adapter: type[SearchAdapter], status: int, code: str, kind: type[UpstreamError], says: str
 ) -> None:
+    def body(said: str) -> Json:
+        return {"error": {"code": code, "message": said}} if code else {"detail": {"error": said}}
+
     async with serving(Upstream({})) as site:
         assert isinstance(site, Upstream)
-        site.failures = [(status, {"Retry-After": "0"}, {"detail": {"error": f"Max 400 characters {KEY}"}})] * 2
-        tavily = Tavily(KEY, site.url)
+        site.failures = [(status, {"Retry-After": "0"}, body(f"Max 400 characters {KEY}"))] * 2
+        provider = adapter(KEY, site.url)
         with pytest.raises(kind) as caught:
-            await tavily.search(SearchRequest("q"), CALL)
-        site.failures = [(status, {"Retry-After": "0"}, {"detail": {"error": "what it was asked"}})] * 2
+            await provider.search(SearchRequest("q"), CALL)
+        site.failures = [(status, {"Retry-After": "0"}, body("what it was asked"))] * 2
         assert says in str(caught.value) and "Max 400" not in str(caught.value) + str(caught.value.message)
         assert caught.value.quoted == "Max 400 characters [hidden]"
-        assert "asked" not in (await tavily.probe() or "asked")
-        await tavily.close()
+        assert "asked" not in (await provider.probe() or "asked")
+        await provider.close()
 
 
 async def test_busy_is_tried_once_more_after_the_time_asked_and_a_long_wait_is_passed_on() -> None:
@@ -160,19 +177,12 @@ async def test_searxng_scales_scores_pages_on_and_hints_at_its_settings() -> Non
 
 async def test_brave_takes_codes_ranges_and_operators_within_its_bounds() -> None:
     raw = {"web": {"results": [{"title": "<strong>A</strong> &amp; b", "url": "https://a.test/", "description": "x"}]}}
-    async with serving(Upstream(raw)) as site:
-        assert isinstance(site, Upstream)
-        brave = Brave(KEY, site.url)
-        domains = tuple(f"domain{number}.test" for number in range(60))
-        data = await brave.search(
-            SearchRequest(
-                "q", country="germany", start_date=date(2026, 1, 1), end_date=date(2026, 2, 1), exclude_domains=domains
-            ),
-            CALL,
-        )
-        unknown = await brave.search(SearchRequest("q", country="tuvalu"), CALL)
-        await brave.close()
-    _, params, _, headers = site.requests[0]
+    domains = tuple(f"domain{number}.test" for number in range(60))
+    dated = SearchRequest(
+        "q", country="germany", start_date=date(2026, 1, 1), end_date=date(2026, 2, 1), exclude_domains=domains
+    )
+    (data, unknown), sent = await asked(Brave, raw, dated, SearchRequest("q", country="tuvalu"))
+    _, params, _, headers = sent[0]
     assert headers["X-Subscription-Token"] == KEY and params["country"] == "DE"
     assert params["freshness"] == "2026-01-01to2026-02-01"
     assert len(params["q"]) <= 400 and len(params["q"].split()) <= 50
@@ -180,27 +190,19 @@ async def test_brave_takes_codes_ranges_and_operators_within_its_bounds() -> Non
 
 
 async def test_a_country_that_tavily_takes_for_general_searches_alone_is_told_otherwise() -> None:
-    async with serving(Upstream(found("https://a.test/"))) as site:
-        assert isinstance(site, Upstream)
-        tavily = Tavily(KEY, site.url)
-        data = await tavily.search(SearchRequest("q", country="france", topic="news"), CALL)
-        await tavily.close()
-    assert data["ignored"] == ["country"] and "country" not in site.requests[0][2]
+    request = SearchRequest("q", country="france", topic="news")
+    (data,), sent = await asked(Tavily, found("https://a.test/"), request)
+    assert data["ignored"] == ["country"] and "country" not in sent[0][2]
 
 
 async def test_searxng_describes_its_images_and_asks_for_more_where_results_will_be_dropped() -> None:
     raw = {"results": [{"title": "A", "url": "https://a.test/", "img_src": "https://a.test/i.png"}]}
-    async with serving(Upstream(raw)) as site:
-        assert isinstance(site, Upstream)
-        searx = Searxng("", site.url)
-        request = SearchRequest("q", max_results=1, include_images=True, include_image_descriptions=True)
-        data = await searx.search(request, CALL)
-        plain = len(site.requests)
-        await searx.search(SearchRequest("q", max_results=1, exact_match=True), CALL)
-        await searx.close()
-    assert data["images"] == [{"url": "https://a.test/i.png", "description": "A"}]
-    assert ignored(request, searx.capabilities) == []
-    assert plain == 2 and len(site.requests) == plain + 3
+    request = SearchRequest("q", max_results=1, include_images=True, include_image_descriptions=True)
+    (data,), sent = await asked(Searxng, raw, request)
+    assert data["images"] == [{"url": "https://a.test/i.png", "description": "A"}] and len(sent) == 2
+    assert ignored(request, Searxng.capabilities) == []
+    _, sent = await asked(Searxng, raw, SearchRequest("q", max_results=1, exact_match=True))
+    assert len(sent) == 3
 
 
 @pytest.mark.parametrize("provider", [Brave, Searxng])
