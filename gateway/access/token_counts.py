@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from gateway.domain import Json
 from gateway.wire.chat.request import IMAGE_PARTS
+from gateway.wire.token_estimate import tokens_in
 
 _UNKNOWN = 0.5
 """Tokens of a byte where nothing is known of the model."""
@@ -77,9 +78,11 @@ class Size(NamedTuple):
         return Size(self.bytes + other.bytes, self.media_tokens + other.media_tokens, dense)
 
 
-def size_of(body: Json) -> Size:
+def size_of(body: Json, texts: list[str] | None = None) -> Size:
     """The size of what a model may read of a decoded body. Parts of its conversation that hold media count as such, and
-    a number of a list as a token, whose id it may be. Without recursion: each value waits with its place."""
+    a number of a list as a token, whose id it may be. Without recursion: each value waits with its place. `texts`: gets
+    the texts and the names of members.
+    """
     size = tokens = dense = 0
     dense_tokens = 0.0
     waiting = [(name, value) for name, value in body.items() if name not in _UNREAD and not isinstance(value, int)]
@@ -90,6 +93,8 @@ def size_of(body: Json) -> Size:
                 more = _media_size(value, is_file=place == "file")
                 size, tokens = size + more.bytes, tokens + more.media_tokens
             else:
+                if texts is not None:
+                    texts.append(value)
                 raw = value.encode("utf-8", "surrogatepass")
                 size += len(raw)
                 for kind, most in _DENSE:
@@ -100,6 +105,8 @@ def size_of(body: Json) -> Size:
                 place = "media" if value.get("type") in _MEDIA_PARTS else ""
             inner = _MEMBERS.get(place, _NO_MEMBERS)
             size += sum(map(len, value))
+            if texts is not None:
+                texts += value
             waiting += [(inner.get(name, "media" if place == "media" else ""), each) for name, each in value.items()]
         elif isinstance(value, list):
             if value and set(map(type, value)) <= {int, float}:
@@ -121,13 +128,22 @@ def _media_size(data: str, *, is_file: bool) -> Size:
 
 def estimate(items: Any) -> int:
     """About how many tokens items have, for a model of which nothing is known."""
-    size = size_of({"input": items})
-    return round(size.bytes * _USUAL) + size.media_tokens
+    return _estimate({"input": items})
+
+
+def _estimate(body: Json) -> int:
+    texts = list[str]()
+    size = size_of(body, texts)
+    return round(tokens_in(texts)) + size.media_tokens
 
 
 def read_size(chat: Json) -> Size:
     """The size of what a model reads of a chat body."""
-    return size_of({name: chat.get(name) for name in _READ})
+    return size_of(_read_of(chat))
+
+
+def _read_of(chat: Json) -> Json:
+    return {name: chat.get(name) for name in _READ}
 
 
 @dataclass(slots=True)
@@ -188,8 +204,11 @@ class TokenCounts:
 
     def of(self, model: str, chat: Json) -> tuple[int, bool]:
         """Tokens of a chat body, too many or too few, and whether nothing is known of how its model counts."""
-        ratio, size = self._known[model].input, read_size(chat)
-        return max(1, round(size.bytes * ratio.usual) + size.media_tokens), not ratio.bytes
+        ratio = self._known[model].input
+        if not ratio.bytes:
+            return max(1, _estimate(_read_of(chat))), True
+        size = read_size(chat)
+        return max(1, round(size.bytes * ratio.usual) + size.media_tokens), False
 
     def output(self, model: str) -> Ratio:
         """That of the model's answers."""

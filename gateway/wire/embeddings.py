@@ -17,12 +17,13 @@ from gateway.texts import TextSlot, TextUnit
 from gateway.wire.chat.request import UpstreamOptions, without_hosts
 from gateway.wire.dialect import OneQuestion, whole_unit
 from gateway.wire.text_walk import answer_slots
-from gateway.wire.untrusted_json import count_in, list_in, table_in, utf8_size
+from gateway.wire.token_estimate import tokens_in
+from gateway.wire.untrusted_json import count_in, list_in, table_in
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 _FLOAT_BYTES = 4
-_BYTES_PER_TOKEN = 4
-"""UTF-8 bytes in a token, for estimates where an upstream sends no counts: OpenAI's rule of thumb for English."""
+_SAMPLE_CHARS = 4_096
+"""Characters that an estimate of tokens looks at, for where an upstream sends no counts."""
 
 
 def to_upstream(body: Json, options: UpstreamOptions, *, user: str | None) -> Json:
@@ -45,8 +46,8 @@ def token_estimate(body: Json) -> int:
     """About how many tokens the inputs have, at least 1; token ids are counted."""
     value = body["input"]
     items = [value] if isinstance(value, str) or isinstance(value[0], int | float) else value
-    size = sum(utf8_size(item) for item in items if isinstance(item, str))
-    return max(1, round(size / _BYTES_PER_TOKEN) + sum(len(item) for item in items if not isinstance(item, str)))
+    tokens = tokens_in((item for item in items if isinstance(item, str)), _SAMPLE_CHARS)
+    return max(1, round(tokens) + sum(len(item) for item in items if not isinstance(item, str)))
 
 
 def checked_data(answer: Json, body: Json) -> list[Json]:

@@ -15,30 +15,30 @@ import pytest
 from tests.support.paths import ROOT
 
 BUDGETS = {
-    "access": 1816,
-    "app": 1034,
+    "access": 1829,
+    "app": 1036,
     "bench": 6863,
     "calls": 762,
     "child": 418,
     "cli": 2330,
-    "config": 745,
+    "config": 827,
     "console": 0,
     "embedded": 346,
     "engines": 17276,
     "geometry": 1019,
     "mcp": 784,
     "ocr": 4686,
-    "providers": 1926,
+    "providers": 1980,
     "resilience": 433,
     "runtime": 1374,
     "sanitize": 6336,
     "schemas": 242,
-    "services": 5746,
+    "services": 5857,
     "shared_state": 1293,
-    "tests": 50343,
+    "tests": 50926,
     "top": 881,
-    "web": 3684,
-    "wire": 7036,
+    "web": 3686,
+    "wire": 7076,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {

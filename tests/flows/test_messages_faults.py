@@ -134,10 +134,10 @@ async def test_another_upstream_is_asked_once_and_the_estimate_says_so(
     server: InProcessGateway, upstream: Upstream
 ) -> None:
     upstream.will(up.answer({"error": "no such route"}, status=404))
-    body = {"messages": [{"role": "user", "content": "x" * 400}]}
+    body = {"messages": [{"role": "user", "content": "one word " * 50}]}
     answers = [await ask(server, "/v1/messages/count_tokens", **body) for _ in range(2)]
     for status, answer, _ in answers:
-        assert (status, answer["input_tokens"]) == (200, 100)
+        assert status == 200 and 85 <= answer["input_tokens"] <= 115
         assert answer["provider_specific_fields"] == {"usage_estimated": True}
     assert len(upstream.seen) == 1
 

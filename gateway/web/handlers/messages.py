@@ -29,7 +29,7 @@ from gateway.web.state import CALL
 from gateway.wire.hosted_answer import events_of, events_of_whole, translated
 from gateway.wire.messages.hosted_search import WebWish, item_id, open_calls, web_wish
 from gateway.wire.messages.native import NativeMessageStream, passed_headers, set_apart
-from gateway.wire.messages.object import token_estimate
+from gateway.wire.messages.object import QUICK_CHARS, token_estimate
 from gateway.wire.messages.request import to_chat
 from gateway.wire.messages.stream import MessageStream
 from gateway.wire.messages.tools import left_out
@@ -69,7 +69,7 @@ class MessagesHandler:
             return await self._search(call, entry, wish)
         carrier = self._completions.carrier(call.caller.identity, stats)
         chat = to_chat(body, MAX_IMAGES, carrier=carrier)
-        stream, is_plain = MessageStream(body, token_estimate(chat), carrier), plain_chats().allows(chat)
+        stream, is_plain = MessageStream(body, token_estimate(chat, QUICK_CHARS), carrier), plain_chats().allows(chat)
         if body.get("stream"):
             relay = translated(stream.take)
             events = events_of(self._completions.stream(chat, stats, is_plain, relay))
@@ -81,7 +81,9 @@ class MessagesHandler:
         body, stats = call.body, call.stats
         stats.headers = headers
         if body.get("stream"):
-            stream = NativeMessageStream(body, token_estimate(body), holds_thoughts=call.masking is not None)
+            stream = NativeMessageStream(
+                body, token_estimate(body, QUICK_CHARS), holds_thoughts=call.masking is not None
+            )
             return _streamed(call, entry, stream, self._native.stream(body, stats, stream))
         message = await self._native.complete(body, stats)
         return whole(call, message, finish=set_apart(message) if call.masking is not None else None)
@@ -94,7 +96,7 @@ class MessagesHandler:
         recalled = self._recalled(owner, body["messages"], sources)
         carrier = self._completions.carrier(call.caller.identity, call.stats)
         chat = to_chat(body, MAX_IMAGES, recalled, carrier)
-        stream = MessageStream({**body, "model": entry.shown}, token_estimate(chat), carrier)
+        stream = MessageStream({**body, "model": entry.shown}, token_estimate(chat, QUICK_CHARS), carrier)
         relay = translated(stream.take)
         loop = LoopRequest(chat, WebSearchTool.kind if wish.forced else "", wish.max_uses, relay)
         is_allowed = (body.get("tool_choice") or {}).get("type") != "none"

@@ -12,7 +12,8 @@ import orjson
 from gateway.domain import Json
 from gateway.random_ids import random_hex
 from gateway.wire.chat.answer import other_counts
-from gateway.wire.untrusted_json import count_in, table_in, utf8_size
+from gateway.wire.token_estimate import tokens_in
+from gateway.wire.untrusted_json import count_in, table_in
 
 _REASONS = {
     "stop": "end_turn",
@@ -21,8 +22,6 @@ _REASONS = {
     "content_filter": "refusal",
 }
 """Chat's finish reasons, and the stop reason of each. None, an upstream that does not say why it ended, stays None."""
-_BYTES_PER_TOKEN = 4
-"""UTF-8 bytes in a token, for estimates: OpenAI's rule of thumb for English. Three letters of Chinese count two."""
 
 
 def new_id(prefix: str) -> str:
@@ -69,11 +68,14 @@ def stop_fields(finish_reason: str | None, matched: Any, stops: list[str]) -> Js
     return {"stop_reason": _REASONS.get(finish_reason or ""), "stop_sequence": None}
 
 
-def token_estimate(chat: Json) -> int:
-    """About how many tokens a chat body has, at least 1: the bytes of its texts, calls and tools, without images."""
-    size = len(orjson.dumps(chat["tools"])) if chat.get("tools") else 0
-    size += sum(map(utf8_size, _texts(chat["messages"])))
-    return max(1, -(-size // _BYTES_PER_TOKEN))
+QUICK_CHARS = 2_048
+"""Characters that are looked at for an estimate that a count follows."""
+
+
+def token_estimate(chat: Json, *sample_chars: int) -> int:
+    """About how many tokens a chat body has, at least 1: of its texts, calls and tools, without images."""
+    tools = [orjson.dumps(chat["tools"]).decode()] if chat.get("tools") else []
+    return max(1, round(tokens_in([*_texts(chat["messages"]), *tools], *sample_chars)))
 
 
 def _texts(messages: list[Json]) -> Iterator[str]:
