@@ -19,7 +19,7 @@ _WORDS = re.compile(r"[A-Za-z\u00c0-\u024f]+")
 _ACCENTS = re.compile(r"[\u00c0-\u024f]")
 _DIGITS = re.compile(r"\d{1,3}")
 _SIGNS = re.compile(r"[^\w\s]+|_+")
-_BLANKS = re.compile(r"[ \t]{2,}|\s*\n\s*")
+_BLANKS = re.compile(r"[ \t]{2,}|\n+[ \t]*")
 _DENSE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\U00010000-\U0010ffff]")
 _OTHERS = re.compile(r"[\u0250-\u2fff\ua000-\uabff]")
 
