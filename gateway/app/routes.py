@@ -1,7 +1,7 @@
 """The table of every product route: method, path, handler, dialect, scopes, body check."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gateway.app.responses import ResponseParts
 from gateway.mcp.dialect import WebSearchDialect
@@ -45,8 +45,8 @@ def endpoint_table(
         Endpoint(
             "embeddings", "POST", "/v1/embeddings", handlers.embeddings.handle, EmbeddingsDialect(),
             frozenset({"embeddings"}), handlers.embeddings.check, max_body_bytes=handlers.embeddings.max_body_bytes),
-        Endpoint("models", "GET", "/v1/models", models.listing, chat_form),
-        Endpoint("models", "GET", "/v1/models/{model}", models.one, chat_form),
+        *(Endpoint("models", "GET", path, handler, chat_form, error_forms={"anthropic-version": MessagesDialect()})
+          for path, handler in (("/v1/models", models.listing), ("/v1/models/{model}", models.one))),
         Endpoint(
             "websearch", "POST", "/tools/websearch/mcp", mcp.handle, WebSearchDialect(), frozenset({"web-search"}),
             mcp.check, charged=False, max_body_bytes=mcp.max_body_bytes),
@@ -105,7 +105,7 @@ def _responses_rows(parts: ResponseParts) -> list[Endpoint]:
         row("DELETE", one, background.delete),
         row("POST", f"{one}/cancel", background.cancel),
         row("GET", f"{one}/input_items", responses.input_items),
-        row("POST", "/v1/conversations", talks.create, talks.check, name="conversations"),
+        replace(row("POST", "/v1/conversations", talks.create, talks.check, name="conversations"), may_be_empty=True),
         row("GET", talk, talks.retrieve, name="conversations"),
         row("POST", talk, talks.update, talks.check, talks.reads, name="conversations"),
         row("DELETE", talk, talks.delete, name="conversations"),

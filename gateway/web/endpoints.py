@@ -4,8 +4,9 @@ A route without a row does not exist, and a row without scopes still needs a val
 no service: a row's handler is a method of an object that `app` has made with the services it calls.
 """
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from aiohttp import web
@@ -30,6 +31,9 @@ Reads = Callable[[Call], Awaitable[Earlier | None]]
 """Finds the stored items that a call goes on with, before its texts are masked. Raises GatewayError."""
 
 
+_NO_FORMS: Mapping[str, Dialect] = MappingProxyType({})
+
+
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """One row. `name` is the interface's one word (`chat`), `path` follows the base path (`/v1/models/{model}`).
@@ -40,7 +44,9 @@ class Endpoint:
     `covered_by`: the value of `sanitize.routes` that covers it, where that is not its name. `id_header`: the response
     header in which its clients look for the request id, where that is not `X-Request-Id`. `is_socket`: what it serves
     is no request; each of its turns is limited. `is_light`: it takes none of the key's requests at once.
-    `reads`: what finds the stored items that a request goes on with. `sanitized_as`: the value of `sanitize.routes`
+    `reads`: what finds the stored items that a request goes on with. `may_be_empty`: a request without a body, which
+    needs no Content-Type, is one with an empty object. `error_forms`: who words the errors of a request with one of
+    these headers, by which other clients make themselves known. `sanitized_as`: the value of `sanitize.routes`
     that decides whether its texts are inspected.
     """
 
@@ -58,6 +64,8 @@ class Endpoint:
     is_socket: bool = False
     is_light: bool = False
     reads: Reads | None = None
+    may_be_empty: bool = False
+    error_forms: Mapping[str, Dialect] = _NO_FORMS
     sanitized_as: str = field(init=False)
 
     def __post_init__(self) -> None:

@@ -204,6 +204,9 @@ async def test_a_list_of_models_is_in_the_form_of_its_reader(start_gateway: Star
     _, rest, _ = await send(server, f"/v1/models?after_id={page['last_id']}", method="GET", **claude)
     assert [model["id"] for model in page["data"] + rest["data"]] == ["SvcLLM", "assistant"]
     assert (page["has_more"], rest["has_more"]) == (True, False)
+    for headers, form in ((claude, {"type", "error", "request_id"}), ({}, {"error"})):
+        status, unknown, _ = await send(server, "/v1/models/nope", method="GET", **headers)
+        assert status == 404 and unknown.keys() == form and unknown["error"]["code"] == "model_not_found"
 
 
 @pytest.mark.parametrize("allowed", [False, True])

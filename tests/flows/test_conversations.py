@@ -38,6 +38,14 @@ async def test_a_conversation_is_made_shown_changed_and_deleted(client: Any) -> 
         await client.conversations.retrieve(made.id)
 
 
+@pytest.mark.parametrize("body", [None, b""])
+async def test_a_conversation_of_nothing_needs_no_body(server: InProcessGateway, body: bytes | None) -> None:
+    status, made, _ = await send(server, "/v1/conversations", body, Content_Type=None)
+    assert status == 200 and made["object"] == "conversation"
+    status, refused, _ = await send(server, f"/v1/conversations/{made['id']}/items", body, Content_Type=None)
+    assert status == 415 and refused["error"]["code"] == "unsupported_media_type"
+
+
 async def test_items_are_added_listed_in_pages_found_and_removed(client: Any) -> None:
     made = await client.conversations.create()
     for start in range(0, 45, 15):

@@ -25,6 +25,9 @@ async def body(request: web.Request, handler: Handler) -> web.StreamResponse:
     call = request[CALL]
     if call.endpoint.check is not None:
         headers = request.headers
+        if call.endpoint.may_be_empty and not request.body_exists:
+            await call.take(await JsonBody.read(b"{}", call.server.json_limits), headers)
+            return await handler(request)
         if headers.get(hdrs.CONTENT_TYPE) != _JSON and request.content_type.lower() != _JSON:
             raise UnsupportedMediaType("the Content-Type is not supported; it must be application/json")
         coding = coding_of(headers) if hdrs.CONTENT_ENCODING in headers else ""

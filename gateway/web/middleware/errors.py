@@ -48,7 +48,9 @@ def error_reply(request: web.Request, error: GatewayError) -> JsonReply:
     """The rendered answer to an error: the dialect's body, the error's status, and the headers clients act on."""
     call = request[CALL]
     call.refused(error)
-    body = call.interface.dialect.error_body(error, call.body)
+    forms = call.endpoint.error_forms
+    dialect = next((forms[name] for name in forms if name in request.headers), call.interface.dialect)
+    body = dialect.error_body(error, call.body)
     reply = JsonReply(body, status=error.status, headers=error_headers(error))
     reply.render()
     if isinstance(error, UnsupportedCoding | UnsupportedProtocol | BodyTimeout):
