@@ -6,7 +6,6 @@ no service: a row's handler is a method of an object that `app` has made with th
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 from aiohttp import web
@@ -29,9 +28,6 @@ Check = Callable[[JsonBody, MultiMapping[str]], Any]
 
 Reads = Callable[[Call], Awaitable[Earlier | None]]
 """Finds the stored items that a call goes on with, before its texts are masked. Raises GatewayError."""
-
-
-_NO_FORMS: Mapping[str, Dialect] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +61,7 @@ class Endpoint:
     is_light: bool = False
     reads: Reads | None = None
     may_be_empty: bool = False
-    error_forms: Mapping[str, Dialect] = _NO_FORMS
+    error_forms: Mapping[str, Dialect] = field(default_factory=dict)
     sanitized_as: str = field(init=False)
 
     def __post_init__(self) -> None:
