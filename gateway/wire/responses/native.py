@@ -16,8 +16,9 @@ from gateway.domain import Event, EventBatch, EventStream, Json
 from gateway.errors import InvalidRequest, UpstreamError
 from gateway.wire import sse
 from gateway.wire.caller_addresses import refuse_addresses, refuse_in_items, refuse_in_tools, refuse_media
-from gateway.wire.chat.answer import NAME_OF_UPSTREAM, arguments_text
+from gateway.wire.chat.answer import NAME_OF_UPSTREAM
 from gateway.wire.chat.request import ImagePlace, UpstreamOptions, flat, without_hosts
+from gateway.wire.chat.said import arguments_text
 from gateway.wire.mended_json import mended_json
 from gateway.wire.openai_error import error_in_stream
 from gateway.wire.responses import object as objects

@@ -36,7 +36,8 @@ from gateway.domain import Event, EventBatch, EventStream, Json
 from gateway.errors import GatewayError
 from gateway.wire import sse
 from gateway.wire.chat.answer import summed_usage
-from gateway.wire.chat.kept import NO_CARRIER, call_extras
+from gateway.wire.chat.kept import NO_CARRIER
+from gateway.wire.chat.said import called
 from gateway.wire.hosted_answer import (
     AnswerEnd,
     AnswerStart,
@@ -412,17 +413,18 @@ class ResponseStream:
         yield self._event("response.output_item.added", {"output_index": index, "item": self._copy(item)})
 
     def _call_events(self, delta: Json) -> Iterator[Event]:
-        index, function = int(delta.get("index") or 0), delta.get("function") or {}
+        index, piece = int(delta.get("index") or 0), called(delta)
         call = self._calls.get(index)
         if call is None:
             yield from self._close_reasoning()
             yield from self._close_message()
-            call = self._calls[index] = StreamedCall(self.names.ref_of(function.get("name") or ""), delta.get("id"))
-            call.item = {**call_extras(delta), **call.item}
+            ref, is_free = self.names.ref_of(piece.name), piece.kind == "custom"
+            call = self._calls[index] = StreamedCall(ref, delta.get("id"), is_free=is_free)
+            call.item = {**piece.kept, **call.item}
             if not call.held:
                 yield from self._open(call.item)
-        if arguments := function.get("arguments"):
-            yield from self._events_of(call.item, call.take(arguments))
+        if piece.text:
+            yield from self._events_of(call.item, call.take(piece.text))
 
     def _events_of(self, item: Json, events: Iterable[tuple[str, Json]]) -> Iterator[Event]:
         for kind, fields in events:
