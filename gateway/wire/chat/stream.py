@@ -85,12 +85,13 @@ _AROUND_CHARS = 24
 class _Choice:
     """What is known of one choice. `text` is kept only where JSON will be checked.
     `others`: its members that no event has had yet, as the upstream sent them. `has_delta`: one of its deltas has said
-    something."""
+    something. `is_named`: its thoughts are texts with a name, no parts; None before the first."""
 
-    __slots__ = ("calls", "finish", "has_delta", "others", "started", "state", "text")
+    __slots__ = ("calls", "finish", "has_delta", "is_named", "others", "started", "state", "text")
 
     def __init__(self, context: AnswerContext, state: StateSoFar) -> None:
         self.started = self.has_delta = False
+        self.is_named: bool | None = None
         self.finish: str | None = None
         self.others: Json = {}
         self.state = state
@@ -349,7 +350,10 @@ class ChatStream:
         told = said(delta)
         if told.name:
             choice.state.think(told.name, told.thoughts)
-        texts = {"reasoning_content": told.thoughts, "content": told.text, "refusal": told.refusal}
+        if told.thoughts and choice.is_named is None:
+            choice.is_named = bool(told.name)
+        thoughts = told.thoughts if choice.is_named is bool(told.name) else ""  # details repeat what has a name
+        texts = {"reasoning_content": thoughts, "content": told.text, "refusal": told.refusal}
         deltas: list[Json] = [{name: text} for name, text in texts.items() if text]
         self._characters += len(told.text)
         if self._keep_text:
