@@ -19,6 +19,7 @@ from gateway.resilience.bounded_cache import BoundedCache
 from gateway.wire import sse
 from gateway.wire.openai_error import error_in_answer, upstream_error
 from gateway.wire.parameters import refused_parameter
+from gateway.wire.untrusted_json import words_of
 
 _MAX_ERROR_BYTES = 64 * 1024
 """Bytes of an error body that are read; its message is cut to 500 characters."""
@@ -167,7 +168,11 @@ class OpenAICompatUpstream:
                 raise error
             if found.lasts:
                 self._refused.put((model, found.name), found.other)
-            sent = self._without(sent, found.name, found.other, stats)
+            if found.value is not None:
+                sent = {**sent, found.name: found.value}
+                self._warn(stats, found.name, "this value", f"sent as {words_of(found.value)}")
+            else:
+                sent = self._without(sent, found.name, found.other, stats)
         raise AssertionError("the last refusal was raised")
 
     def _without(self, sent: Json, name: str, other: str, stats: RequestStats) -> Json:
@@ -178,11 +183,13 @@ class OpenAICompatUpstream:
         value = renamed.pop(name)
         if other:
             renamed.setdefault(other, value)
-        how = f"sent as {other}" if other else "left out"
-        warning = f"{name}: the upstream {self._name} does not take this parameter; it was {how}"
+        self._warn(stats, name, "this parameter", f"sent as {other}" if other else "left out")
+        return renamed
+
+    def _warn(self, stats: RequestStats, name: str, what: str, how: str) -> None:
+        warning = f"{name}: the upstream {self._name} does not take {what}; it was {how}"
         if warning not in stats.warnings:
             stats.warnings.append(warning)
-        return renamed
 
     async def _refusal(self, answer: Answer) -> UpstreamError:
         """The error of an answer with another status than 200."""

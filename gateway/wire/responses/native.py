@@ -17,7 +17,7 @@ from gateway.errors import InvalidRequest, UpstreamError
 from gateway.wire import sse
 from gateway.wire.caller_addresses import refuse_addresses, refuse_in_items, refuse_in_tools, refuse_media
 from gateway.wire.chat.answer import NAME_OF_UPSTREAM
-from gateway.wire.chat.request import ImagePlace, UpstreamOptions, flat, without_hosts
+from gateway.wire.chat.request import ImagePlace, UpstreamOptions, flat, with_parameters, without_hosts
 from gateway.wire.chat.said import arguments_text
 from gateway.wire.mended_json import mended_json
 from gateway.wire.openai_error import error_in_stream
@@ -49,7 +49,7 @@ _KEPT_HERE = ("previous_response_id", "conversation", "background", "user")
 
 def takes(body: Json) -> bool:
     """True when /responses has all the fields of this request; any other is translated to chat."""
-    return all(body.get(name) is None for name in _NOT_TAKEN) and not any(
+    return all(body.get(name) in (None, []) for name in _NOT_TAKEN) and not any(
         item.get("role") == "tool" for item in body["input"] if isinstance(item, dict)
     )
 
@@ -61,7 +61,7 @@ def to_native(body: Json, earlier: Sequence[Json], options: UpstreamOptions, use
     """
     sent = without_hosts(body)
     sent |= {"model": options.model, "store": False}
-    for name in _KEPT_HERE:
+    for name in (*_KEPT_HERE, "stop"):
         sent.pop(name, None)
     if user is not None:
         sent["user"] = user
@@ -69,7 +69,7 @@ def to_native(body: Json, earlier: Sequence[Json], options: UpstreamOptions, use
     if form is not None and not (sent.get("text") or {}).get("format"):
         sent["text"] = {**(sent.get("text") or {}), "format": flat(form, "json_schema")}
     if sent.get("tools"):
-        sent["tools"] = [flat(tool) for tool in sent["tools"]]
+        sent["tools"] = [_upstream_tool(tool) for tool in sent["tools"]]
     if "tool_choice" in sent:
         sent["tool_choice"] = flat(sent["tool_choice"])
     sent["input"] = [_upstream_item(item) for item in (*earlier, *body["input"])]
@@ -78,6 +78,13 @@ def to_native(body: Json, earlier: Sequence[Json], options: UpstreamOptions, use
     for name in [name for name, value in sent.items() if value is None]:
         del sent[name]
     return {**sent, **options.extra_body}
+
+
+def _upstream_tool(tool: Json) -> Json:
+    if tool.get("type") == "namespace":
+        return {**tool, "tools": [_upstream_tool(each) for each in tables_in(tool, "tools")]}
+    tool = flat(tool)
+    return with_parameters(tool) if tool.get("type") == "function" else tool
 
 
 def image_parts(items: Sequence[Any]) -> list[ImagePlace]:

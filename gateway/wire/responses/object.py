@@ -52,7 +52,7 @@ def new_response(body: Json) -> Json:
         "top_p": _number(body, "top_p", 1.0),
         "presence_penalty": _number(body, "presence_penalty", 0.0),
         "frequency_penalty": _number(body, "frequency_penalty", 0.0),
-        "top_logprobs": 0,
+        "top_logprobs": body.get("top_logprobs") or 0,
         "temperature": _number(body, "temperature", 1.0),
         "reasoning": body.get("reasoning") or {"effort": None, "summary": None},
         "usage": None,

@@ -157,7 +157,7 @@ class ResponseStream:
         """
         choice, wanted = answer["choices"][0], list_in(self._body, "include")
         message = choice["message"]
-        if self._before or wanted or any(message.get(name) for name in _MORE_THAN_TEXT):
+        if self._before or wanted or choice.get("logprobs") or any(message.get(name) for name in _MORE_THAN_TEXT):
             return self.made_of(events_of_whole(answer))
         self._identify(answer)
         parts = [objects.text_part(message.get("content") or "")]
@@ -331,13 +331,15 @@ class ResponseStream:
         assert self._message is not None
         self._text.append(piece.text)
         place = {**self._position(self._message), "content_index": 0}
-        delta = self._event("response.output_text.delta", {**place, "delta": piece.text, "logprobs": []})
+        logprobs = [dict(each) for each in piece.logprobs if isinstance(each, dict)]
+        delta = self._event("response.output_text.delta", {**place, "delta": piece.text, "logprobs": logprobs})
         start, self._chars = self._chars, self._chars + len(piece.text)
         notes = [_citation(source, start, self._chars) for source in piece.citations]
         if self._kinds and not self._is_whole:
             delta.finish = partial(self._finish_delta, self._final, notes)
         yield delta
         part = self._message["content"][0]
+        part["logprobs"] += map(dict, logprobs)
         for note in notes:
             self._positions[id(note)] = {name: note[name] for name in ("start_index", "end_index")}
             part["annotations"].append(note)
@@ -452,7 +454,9 @@ class ResponseStream:
         if self._is_refusal:
             yield self._event("response.refusal.done", {**place, "refusal": part["refusal"]})
         else:
-            yield self._event("response.output_text.done", {**place, "text": part["text"], "logprobs": []})
+            yield self._event(
+                "response.output_text.done", {**place, "text": part["text"], "logprobs": part["logprobs"]}
+            )
         yield self._event("response.content_part.done", {**place, "part": dict(part)})
         yield from self._close(item, status)
 
