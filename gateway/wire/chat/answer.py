@@ -14,6 +14,7 @@ from gateway.errors import UpstreamError
 from gateway.random_ids import random_hex
 from gateway.wire.chat.call_ids import CallIds
 from gateway.wire.chat.kept import StateSoFar
+from gateway.wire.chat.over_responses import to_completion
 from gateway.wire.chat.said import Called, called, place_of, said
 from gateway.wire.openai_error import error_in_stream
 from gateway.wire.untrusted_json import is_count, table_in, utf8_size
@@ -181,6 +182,9 @@ def normalise_answer(data: Any, context: AnswerContext) -> Json:
     and `error` where no finish reason came. Raises UpstreamError when `data` is not a chat completion.
     """
     choices = data.get("choices") if isinstance(data, dict) else None
+    if choices is None and isinstance(data, dict) and "output" in data:
+        data = to_completion(data)
+        choices = data["choices"]
     if isinstance(choices, dict):
         choices = data["choices"] = [choices]
     if not isinstance(choices, list) or not choices:
@@ -273,7 +277,7 @@ def normalise_usage(usage: Any, prompt_chars: Callable[[], int], answer_chars: i
     """
     if type(usage) is dict and usage.keys() == _PLAIN_COUNTS:
         prompt, completion = usage["prompt_tokens"], usage["completion_tokens"]
-        if is_count(prompt) and is_count(completion) and usage["total_tokens"] == prompt + completion:
+        if prompt and is_count(prompt) and is_count(completion) and usage["total_tokens"] == prompt + completion:
             return usage, False
     reported = _as_counts(usage) if isinstance(usage, dict) else {}
     is_marked = reported.pop("estimated", None) is True
@@ -281,6 +285,8 @@ def normalise_usage(usage: Any, prompt_chars: Callable[[], int], answer_chars: i
     total = _count(reported, "total_tokens")
     if prompt is None and total is not None and completion is not None:
         prompt = max(0, total - completion)
+    if prompt == 0 and completion:
+        prompt = None  # nothing is made of nothing
     estimated = is_marked or prompt is None or completion is None
     details = {**table_in(reported, "input_tokens_details"), **table_in(reported, "prompt_tokens_details")}
     if prompt is None:

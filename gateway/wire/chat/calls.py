@@ -156,26 +156,30 @@ class CallDeltas:
         return late + (self._piece(number, call, text) if text else [])
 
     def _call_number(self, index: int, piece: Called, position: int, count: int) -> int:
-        """Which call a piece belongs to: by its index, else by its id, else to the last one.
+        """Which call a piece belongs to: by its id and index, else by one of them, else to the last one.
 
         A piece that names a function begins another call where it has another id, or where the arguments so far are
-        complete and it has some of its own: some servers send one index, or one id, for every call.
+        complete and it has some of its own: some servers send one index, or one id, for every call. One without a name
+        and id goes on with a call that is not complete, whatever its index.
         """
         identity = piece.identity
+        known = self._by_index.get(index)
+        if identity and (known is None or self._calls[known].own_id not in ("", identity)):
+            same = [number for number, call in enumerate(self._calls) if call.own_id == identity]
+            known = same[-1] if same and not (piece.name and index >= 0) else known
+        if known is None and index < 0:
+            last = self._calls[-1] if self._calls else None
+            if last is not None and not ((identity and last.own_id) or (piece.name and last.name)):
+                known = len(self._calls) - 1 if count == 1 else min(position, len(self._calls) - 1)
+        elif known is None and self._calls and not (identity or piece.name or self._calls[-1].arguments.is_complete()):
+            known = len(self._calls) - 1
+        if known is None or _begins_another(self._calls[known], piece):
+            known = self._add_call(piece)
         if index >= 0:
-            known = self._by_index.get(index)
-            if known is None or _begins_another(self._calls[known], piece):
-                known = self._by_index[index] = self._add_call(piece)
-            call = self._calls[known]
-            call.own_id = call.own_id or identity
-            return known
-        for number in reversed(range(len(self._calls))):
-            if identity and self._calls[number].own_id == identity:
-                return self._add_call(piece) if _begins_another(self._calls[number], piece) else number
-        last = self._calls[-1] if self._calls else None
-        if last is None or (identity and last.own_id) or (piece.name and last.name):
-            return self._add_call(piece)
-        return len(self._calls) - 1 if count == 1 else min(position, len(self._calls) - 1)
+            self._by_index[index] = known
+        call = self._calls[known]
+        call.own_id = call.own_id or identity
+        return known
 
     def _add_call(self, piece: Called) -> int:
         if len(self._calls) >= MAX_CALLS:

@@ -46,6 +46,7 @@ from gateway.wire.chat.answer import (
 from gateway.wire.chat.calls import CallDeltas
 from gateway.wire.chat.chunk_relay import MAX_RELAYED_BYTES, ChunkPattern, split_around_content
 from gateway.wire.chat.kept import SHOWN_AS_TEXT, StateSoFar
+from gateway.wire.chat.over_responses import to_completion
 from gateway.wire.chat.said import called, place_of, said
 from gateway.wire.mended_json import Halves, mended_json
 from gateway.wire.openai_error import error_in_answer
@@ -61,10 +62,12 @@ def decode_chunk(data: bytes, halves: Halves | None = None) -> Json:
         raise error
     if isinstance(chunk, list) and len(chunk) == 1:
         chunk = chunk[0]
-    if isinstance(chunk, dict) and isinstance(chunk.get("choices"), dict):
-        chunk["choices"] = [chunk["choices"]]
     if chunk is None:
         return {}
+    if isinstance(chunk, dict) and isinstance(chunk.get("choices"), dict):
+        chunk["choices"] = [chunk["choices"]]
+    elif isinstance(chunk, dict) and "output" in chunk:
+        chunk = to_completion(chunk)
     if not isinstance(chunk, dict) or not isinstance(chunk.get("choices") or [], list):
         raise UpstreamError("the upstream sent a chunk that is not valid")
     if len(chunk.get("choices") or ()) > MAX_CHOICES:
