@@ -10,7 +10,7 @@ each maker's reference as named beside its preset, read 2026-11-28.
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -26,7 +26,7 @@ _NEVER_DROPPED = frozenset({
 """An answer without these would differ from what was asked, cost more or be unsafe: the caller gets the refusal."""
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 """Wishes to think, from the least to the most (OpenAI's and Anthropic's references)."""
-_OF_VALUE = re.compile(r"(?i)\bvalues?\b|\binvalid\b|\bmust be\b|\bshould be\b|unsupported_value")
+_OF_VALUE = re.compile(r"(?i)\bvalues?\b|\bmust be\b|\bshould be\b|unsupported_value")
 """Words by which servers refuse a value of a parameter that they have."""
 _UNSUPPORTED = re.compile(
     r"(?i)\bun(?:supported|recogni[sz]ed|known|expected)(?:\b|_)"
@@ -36,6 +36,7 @@ _UNSUPPORTED = re.compile(
 )
 """Words by which servers say that they do not have a parameter: OpenAI, Azure, vLLM and Mistral (pydantic), Gemini
 (protobuf), llama.cpp."""
+_TOKEN = re.compile(r"[\w.-]+")
 _EFFORT_FIELDS = ("reasoning_effort", "reasoning")
 _EFFORT_NAMES = re.compile(r"reasoning_effort|reasoning(?=\.effort)")
 _QUOTED = re.compile(r"['\"`]([A-Za-z_][A-Za-z0-9_.]{0,63})['\"`]")
@@ -209,27 +210,27 @@ def refused_parameter(sent: Json, words: str, param: str | None) -> Refused | No
         return None
     if other := _LIMITS.get(name):
         return None if other in sent else Refused(name, other)
-    is_value = not is_unsupported or _OF_VALUE.search(words) is not None or _is_named(sent[name], words)
+    value, tokens = sent[name], {each.rstrip(".") for each in _TOKEN.findall(words)}
+    is_value = not is_unsupported or _OF_VALUE.search(words) is not None or _is_named(value, tokens)
     if name in _EFFORT_FIELDS and is_value:
-        value = sent[name]
-        lower = _lower_effort(value.get("effort") if isinstance(value, dict) else value, words)
+        lower = _lower_effort(value.get("effort") if isinstance(value, dict) else value, tokens)
         return Refused(
             name, lasts=False, value={**value, "effort": lower} if lower and isinstance(value, dict) else lower
         )
     return None if name in _NEVER_DROPPED else Refused(name, lasts=not is_value)
 
 
-def _is_named(value: Any, words: str) -> bool:
-    """Whether a refusal names a value, or one in it."""
-    if isinstance(value, dict | list):
+def _is_named(value: Any, words: Collection[str]) -> bool:
+    """Whether the words of a refusal have a value, or one in it."""
+    if isinstance(value, dict | list | tuple):
         return any(_is_named(each, words) for each in (value.items() if isinstance(value, dict) else value))
-    return re.search(rf"(?<![\w.]){re.escape(str(value))}(?![\w.])", words) is not None
+    return str(value) in words
 
 
-def _lower_effort(effort: Any, words: str) -> str | None:
+def _lower_effort(effort: Any, words: Collection[str]) -> str | None:
     """The nearest lower effort of those that a refusal names, else the lowest of them; where it names none the one
     below."""
-    named = [each for each in EFFORTS if each != effort and re.search(rf"\b{each}\b", words)]
+    named = [each for each in EFFORTS if each != effort and each in words]
     at = EFFORTS.index(effort) if effort in EFFORTS else len(EFFORTS)
     lower = [each for each in named if EFFORTS.index(each) < at]
     if named:

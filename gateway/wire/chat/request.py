@@ -64,8 +64,9 @@ class OpenCalls:
             if isinstance(value, str):
                 self._numbers[kind, value].append(number)
 
-    def take(self, call_id: str | None, name: str | None) -> Any:
-        """Close the call that a result answers, and return its id: by id; without one by name; without both the oldest.
+    def take(self, call_id: str | None, name: str | None, *, exact: bool = False) -> Any:
+        """Close the call that a result answers, and return its id: by id; without one by name, else the oldest unless
+        `exact`.
 
         None when there is no such call.
         """
@@ -74,7 +75,7 @@ class OpenCalls:
         while numbers:
             if (number := numbers.popleft()) in self._calls:
                 return self._calls.pop(number)
-        return self._calls.popitem(last=False)[1] if self._calls and not (call_id or name) else None
+        return self._calls.popitem(last=False)[1] if self._calls and not (call_id or exact) else None
 
 
 @dataclass(frozen=True, slots=True)

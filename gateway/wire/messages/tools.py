@@ -8,7 +8,7 @@ from typing import Any
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
-from gateway.wire.chat.request import CACHE, with_parameters
+from gateway.wire.chat.request import CACHE
 from gateway.wire.messages.client_tools import TOOLSETS, described, short_name, toolset_members
 
 _HOSTED = ("web_search", "web_fetch")
@@ -105,7 +105,7 @@ def chat_tool(tool: Json) -> Json:
     if isinstance(tool.get("strict"), bool):
         function["strict"] = tool["strict"]
     mark = {CACHE: tool["cache_control"]} if isinstance(tool.get("cache_control"), dict) else {}
-    return {"type": "function", "function": with_parameters(function), **mark}
+    return {"type": "function", "function": function, **mark}
 
 
 def set_choice(chat: Json, choice: Any, names: Container[object]) -> None:

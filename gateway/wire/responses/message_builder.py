@@ -204,7 +204,7 @@ class MessageBuilder:
         if call_id is None and kind == "tool_search":
             return
         name = None if call_id or not item.get("name") else self._names.name_of(ref_of_call(item, kind))
-        call = self._calls.take(call_id, name) if call_id or name else None
+        call = self._calls.take(call_id, name, exact=True) if name or isinstance(call_id, str) else None
         if call is None and call_id:
             raise InvalidRequest("no call of the input has this call_id", param=f"{where}.call_id")
         text, images = self._output(item, kind, where)
