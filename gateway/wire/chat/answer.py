@@ -122,8 +122,8 @@ def reason_of(choice: Json) -> Any:
     """The upstream's word for the end of a choice, which may be in its message; None while there is none: some servers
     write "null" (KoboldCpp)."""
     reported = choice.get("finish_reason")
-    if reported is None:
-        reported = table_in(choice, "delta").get("finish_reason") or table_in(choice, "message").get("finish_reason")
+    if reported is None and isinstance(inner := choice.get("delta") or choice.get("message"), dict):
+        reported = inner.get("finish_reason")
     if isinstance(reported, dict):
         reported = reported.get("type")
     return None if reported in ("", "null", "None") else reported
@@ -195,7 +195,8 @@ def normalise_answer(data: Any, context: AnswerContext) -> Json:
     for position, choice in enumerate(choices):
         if not isinstance(choice, dict) or (message := choice.get("message", choice.pop("text", None))) is None:
             raise UpstreamError("the upstream's answer has a choice without a message")
-        choice["index"] = place_of(choice, position)
+        if type(choice.get("index")) is not int:
+            choice["index"] = place_of(choice, position)
         told = told or nested_usage(choice)
         message = choice["message"] = _normalise_message(message, context, context.state_of(choice["index"]))
         calls = bool(message.get("tool_calls") or message.get("function_call"))

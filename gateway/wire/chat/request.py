@@ -337,9 +337,14 @@ def _linked_result(message: Json, open_calls: OpenCalls) -> Json:
     call_id, name = message.get("tool_call_id"), message.get("name")
     call = open_calls.take(call_id, name)
     if call is None and not call_id:
-        return {"role": "user", "content": f"[result of {name or 'a tool'}]\n{_text_of(message.get('content'))}"}
+        return {"role": "user", "content": f"{result_head(name)}\n{_text_of(message.get('content'))}"}
     result = {"role": "tool", "tool_call_id": call_id or call, "content": message.get("content")}
     return {**result, "name": name} if name else result
+
+
+def result_head(name: Any) -> str:
+    """The first line of a result that is told to a model as a user's words: it belongs to no call."""
+    return f"[result of {name or 'a tool'}]"
 
 
 def _text_of(content: Any) -> str:

@@ -102,6 +102,8 @@ class _Choice:
         self.text: list[str] = []
 
 
+_PLAIN_DELTA = frozenset(("role", "content"))
+"""Members of a delta that is a text alone."""
 _LEAST_JOINED = 4
 """Plain chunks that come together and are worth joining."""
 
@@ -234,7 +236,8 @@ class ChatStream:
             self.done = True
             return
         chunk = decode_chunk(data, self._halves)
-        self._note_usage(chunk.get("usage"))
+        if usage := chunk.get("usage"):
+            self._note_usage(usage)
         self._identify(chunk)
         if more := others(chunk, OF_ANSWER):
             self._others |= more
@@ -300,7 +303,9 @@ class ChatStream:
         return chunk
 
     def _choice_events(self, incoming: Json, position: int, data: bytes) -> Iterator[Event]:
-        index = place_of(incoming, position)
+        index = incoming.get("index")
+        if type(index) is not int:
+            index = place_of(incoming, position)
         if index not in self._choices and len(self._choices) >= MAX_CHOICES:
             raise UpstreamError("the upstream sent too many choices")
         choice = self._choices.get(index)
@@ -350,6 +355,12 @@ class ChatStream:
     def _deltas(self, choice: _Choice, delta: Any) -> list[Json]:
         """The delta split into deltas of one field each: thoughts, text, refusal, what is kept as it came, calls. Empty
         fields are dropped."""
+        if type(delta) is dict and delta.keys() <= _PLAIN_DELTA and type(delta.get("content", "")) is str:
+            text = delta.get("content", "")
+            self._characters += len(text)
+            if self._keep_text:
+                choice.text.append(text)
+            return [{"content": text}] if text else []
         told = said(delta)
         if told.name:
             choice.state.think(told.name, told.thoughts)

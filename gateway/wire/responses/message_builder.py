@@ -25,7 +25,7 @@ import orjson
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.wire.chat.kept import NO_CARRIER, STATE, Carrier
-from gateway.wire.chat.request import OpenCalls
+from gateway.wire.chat.request import OpenCalls, result_head
 from gateway.wire.responses.call_kinds import KIND_OF_CALL, KIND_OF_OUTPUT, arguments_of, ref_of_call
 from gateway.wire.responses.parts import PartsInTexts, output_content, text_of, user_content
 from gateway.wire.responses.tool_names import ToolNames
@@ -211,7 +211,7 @@ class MessageBuilder:
         if call is not None:
             self._answer(call, text, images)
         else:  # the client's own note
-            texts = [{"type": "text", "text": f"[result of {item.get('name') or 'a tool'}]\n{text}"}, *images]
+            texts = [{"type": "text", "text": f"{result_head(item.get('name'))}\n{text}"}, *images]
             self._add_user({"role": "user", "content": texts if images else texts[0]["text"]})
 
     def _output(self, item: Json, kind: str, where: str) -> tuple[str, list[Json]]:

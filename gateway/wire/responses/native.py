@@ -17,9 +17,9 @@ from gateway.errors import InvalidRequest, UpstreamError
 from gateway.wire import sse
 from gateway.wire.caller_addresses import refuse_addresses, refuse_in_items, refuse_in_tools, refuse_media
 from gateway.wire.chat.answer import NAME_OF_UPSTREAM
-from gateway.wire.chat.request import ImagePlace, UpstreamOptions, flat, with_parameters, without_hosts
+from gateway.wire.chat.request import ImagePlace, UpstreamOptions, flat, result_head, with_parameters, without_hosts
 from gateway.wire.chat.said import arguments_text
-from gateway.wire.mended_json import mended_json
+from gateway.wire.mended_json import Halves, mended_json
 from gateway.wire.openai_error import error_in_stream
 from gateway.wire.responses import object as objects
 from gateway.wire.responses.call_kinds import CALL_KINDS, KIND_OF_CALL
@@ -134,6 +134,11 @@ def _upstream_item(item: Json) -> Json:
     ours = ("id", "status", "provider_specific_fields") if kind in _WITHOUT_ID else ("provider_specific_fields",)
     sent = {name: value for name, value in item.items() if name not in ours}
     sent["type"] = kind
+    if kind in ("function_call_output", "custom_tool_call_output") and not item.get("call_id"):
+        output = item.get("output")
+        parts = output if isinstance(output, list) else [{"type": "input_text", "text": words_of(output)}]
+        head = {"type": "input_text", "text": result_head(item.get("name"))}
+        return {"type": "message", "role": "user", "content": [head, *parts]}
     if kind == "function_call":
         sent.pop("role", None)
         sent.pop("content", None)
@@ -282,13 +287,14 @@ class NativeStream(ResponseStream):
         self._indexes: dict[str, int] = {}
         self._done: dict[int, Json] = {}
         self._opened = self._ended = False
+        self._halves = Halves()
         async with aclosing(payloads):
             async for batch in payloads:
                 events: EventBatch = []
                 try:
                     for data in batch:
                         if not self._ended and data.strip() != b"[DONE]":
-                            events += self._event_for(_decode_event(data))
+                            events += self._event_for(_decode_event(data, self._halves))
                 except UpstreamError:
                     if events:
                         yield events
@@ -412,9 +418,9 @@ class NativeStream(ResponseStream):
         yield Event.from_bytes(sse.DONE)
 
 
-def _decode_event(data: bytes) -> Json:
+def _decode_event(data: bytes, halves: Halves) -> Json:
     try:
-        decoded = mended_json(data)
+        decoded = mended_json(data, halves)
     except orjson.JSONDecodeError:
         raise UpstreamError("the upstream sent an event that is not JSON") from None
     if not isinstance(decoded, dict):
