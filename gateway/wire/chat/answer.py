@@ -298,6 +298,8 @@ def normalise_usage(usage: Any, prompt_chars: Callable[[], int], answer_chars: i
             prompt += cached + written  # they are counted beside the others
         details |= {"cached_tokens": cached} if cached or details else {}
         details |= {"cache_write_tokens": written} if written else {}
+    if "output_tokens_details" in reported:
+        reported.setdefault("completion_tokens_details", reported.pop("output_tokens_details"))
     if completion is None:
         completion = -(-answer_chars // _CHARS_PER_TOKEN)
     counts: Json = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}

@@ -16,7 +16,7 @@ from gateway.domain import Event, EventBatch, EventStream, Json
 from gateway.errors import InvalidRequest, UpstreamError
 from gateway.wire import sse
 from gateway.wire.caller_addresses import refuse_addresses, refuse_in_items, refuse_in_tools, refuse_media
-from gateway.wire.chat.answer import NAME_OF_UPSTREAM
+from gateway.wire.chat.answer import NAME_OF_UPSTREAM, told_usage
 from gateway.wire.chat.request import ImagePlace, UpstreamOptions, flat, result_head, with_parameters, without_hosts
 from gateway.wire.chat.said import arguments_text
 from gateway.wire.mended_json import Halves, mended_json
@@ -195,7 +195,7 @@ def repair_response(answer: Any, body: Json, model: str, backend: Json) -> Json:
     else:
         response["status"], response["incomplete_details"] = "completed", None
         response["completed_at"] = response["completed_at"] or response["created"]
-    response["usage"] = repair_usage(answer.get("usage"))
+    response["usage"] = objects.usage_object(told_usage(answer.get("usage")))
     response["provider_specific_fields"] = {**backend, "finish_reason": _finish_reason(response)}
     return response
 
@@ -217,19 +217,6 @@ def repair_item(item: Json) -> Json:
         repaired["arguments"] = arguments_text(item.get("arguments", ""))
         repaired |= {"role": "assistant", "content": []}
     return repaired
-
-
-def repair_usage(usage: Any) -> Json:
-    """`{input_tokens, input_tokens_details, output_tokens, output_tokens_details, total_tokens, …}` that add up."""
-    input_tokens, output_tokens = count_in(usage, "input_tokens"), count_in(usage, "output_tokens")
-    return {
-        **(usage if isinstance(usage, dict) else {}),
-        "input_tokens": input_tokens,
-        "input_tokens_details": {"cached_tokens": 0, **table_in(usage, "input_tokens_details")},
-        "output_tokens": output_tokens,
-        "output_tokens_details": {"reasoning_tokens": 0, **table_in(usage, "output_tokens_details")},
-        "total_tokens": input_tokens + output_tokens,
-    }
 
 
 def _repair_part(part: Json) -> Json:
