@@ -18,7 +18,7 @@ from gateway.providers.http import Answer, HttpClient, Timeouts, decoded_answer
 from gateway.resilience.bounded_cache import BoundedCache
 from gateway.wire import sse
 from gateway.wire.openai_error import error_in_answer, upstream_error
-from gateway.wire.parameters import refused_parameter
+from gateway.wire.parameters import Refused, refused_parameter
 from gateway.wire.untrusted_json import words_of
 
 _MAX_ERROR_BYTES = 64 * 1024
@@ -150,7 +150,7 @@ class OpenAICompatUpstream:
         model, sent = str(body.get("model")), body
         for name in body if len(self._refused) else ():
             if (other := self._refused.get((model, name))) is not None:
-                sent = self._without(sent, name, other, stats)
+                sent = self._changed(sent, Refused(name, other), stats)
         for number in range(_MAX_REPAIRS + 1):
             answer = await self._client.post(
                 self._url.format(route), orjson.dumps(sent), headers, first_byte_s=first_byte_s
@@ -168,28 +168,23 @@ class OpenAICompatUpstream:
                 raise error
             if found.lasts:
                 self._refused.put((model, found.name), found.other)
-            if found.value is not None:
-                sent = {**sent, found.name: found.value}
-                self._warn(stats, found.name, "this value", f"sent as {words_of(found.value)}")
-            else:
-                sent = self._without(sent, found.name, found.other, stats)
+            sent = self._changed(sent, found, stats)
         raise AssertionError("the last refusal was raised")
 
-    def _without(self, sent: Json, name: str, other: str, stats: RequestStats) -> Json:
-        """A copy of a body without a parameter, or with its other name."""
-        if name not in sent:
-            return sent
-        renamed = dict(sent)
-        value = renamed.pop(name)
-        if other:
-            renamed.setdefault(other, value)
-        self._warn(stats, name, "this parameter", f"sent as {other}" if other else "left out")
-        return renamed
-
-    def _warn(self, stats: RequestStats, name: str, what: str, how: str) -> None:
-        warning = f"{name}: the upstream {self._name} does not take {what}; it was {how}"
+    def _changed(self, sent: Json, found: Refused, stats: RequestStats) -> Json:
+        """A copy of a body with what its upstream takes in place of a refused parameter or value."""
+        changed = dict(sent)
+        value = changed.pop(found.name)
+        if found.value is not None:
+            changed[found.name] = found.value
+        elif found.other:
+            changed.setdefault(found.other, value)
+        instead = words_of(found.value) or found.other
+        what, how = "parameter" if found.lasts else "value", f"sent as {instead}" if instead else "left out"
+        warning = f"{found.name}: the upstream {self._name} does not take this {what}; it was {how}"
         if warning not in stats.warnings:
             stats.warnings.append(warning)
+        return changed
 
     async def _refusal(self, answer: Answer) -> UpstreamError:
         """The error of an answer with another status than 200."""

@@ -13,7 +13,7 @@ from gateway.domain import Json
 from gateway.errors import UpstreamError
 from gateway.random_ids import random_hex
 from gateway.wire.chat.call_ids import CallIds
-from gateway.wire.chat.kept import StateSoFar
+from gateway.wire.chat.kept import SHOWN_AS_TEXT, StateSoFar
 from gateway.wire.chat.over_responses import to_completion
 from gateway.wire.chat.said import Called, called, place_of, said
 from gateway.wire.openai_error import error_in_stream
@@ -242,8 +242,8 @@ def _normalise_message(message: Any, context: AnswerContext, state: StateSoFar) 
     normal = [_normalise_call(call, context.ids) for call in calls]
     for number, call in enumerate(calls):
         state.call(number, normal[number]["id"], call.name, call.text or "", call.kept)
-    made: Json = {"role": "assistant", "content": told.text or (None if calls or told.refusal else ""), **told.kept}
-    made["refusal"] = told.refusal or None
+    made: Json = {"role": "assistant", "content": told.text or (None if calls or told.refusal else "")}
+    made |= {"refusal": told.refusal or None, **others(told.kept, SHOWN_AS_TEXT)}
     if told.thoughts:
         made["reasoning_content"] = told.thoughts
     if normal and context.legacy:

@@ -23,8 +23,7 @@ _BRACKETS = re.compile(r'["\\{}\[\]]')
 class JsonEnd:
     """The text of one call's arguments."""
 
-    def __init__(self, *, keeps_text: bool = True) -> None:
-        self._kept: list[str] | None = [] if keeps_text else None
+    def __init__(self) -> None:
         self._unread: list[str] = []
         self._depth = 0
         self._in_string = False
@@ -35,17 +34,11 @@ class JsonEnd:
         """Add a piece; the next `is_complete` reads it."""
         self._has_begun = self._has_begun or bool(piece)
         self._unread.append(piece)
-        if self._kept is not None:
-            self._kept.append(piece)
 
     @property
     def has_begun(self) -> bool:
         """Whether there is any text."""
         return self._has_begun
-
-    def text(self) -> str:
-        """Everything so far, where it is kept."""
-        return "".join(self._kept or ())
 
     def is_complete(self) -> bool:
         """Whether the first bracket has been closed again. False for an empty text."""
@@ -82,7 +75,7 @@ class _Call:
         self.own_id, self.kind = own_id, kind
         self.given_id = ""
         self.name = ""
-        self.arguments = JsonEnd(keeps_text=False)
+        self.arguments = JsonEnd()
         self.extras: Json = {}
         self.waiting: list[str] = []
         self.held = ""

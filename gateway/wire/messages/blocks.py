@@ -130,7 +130,7 @@ class Blocks:
         self._open, self._text = key, []
         block: Json
         if isinstance(key, int):
-            self._arguments = JsonEnd(keeps_text=self.is_whole)
+            self._arguments = JsonEnd()
             _, _, name, _, kept = given = called(piece)
             self._is_free = given.kind == "custom"  # its text is a string here: this API has no such calls
             made = {
@@ -172,6 +172,7 @@ class Blocks:
 
     def _input_delta(self, text: str) -> Iterator[Event]:
         self._arguments.add(text)
+        self._keep(text)
         yield from self._delta({"type": "input_json_delta", "partial_json": text})
 
     def _keep(self, text: str) -> None:
@@ -181,7 +182,7 @@ class Blocks:
     def _input(self) -> Json:
         """The open call's arguments as an object. An empty text means no arguments."""
         try:
-            decoded = orjson.loads(self._arguments.text() or "{}")
+            decoded = orjson.loads("".join(self._text) or "{}")
         except orjson.JSONDecodeError:
             decoded = None
         if isinstance(decoded, dict):
