@@ -44,9 +44,8 @@ class OpenAICompatUpstream:
         self._max_answer_bytes = config.max_answer_bytes
         self._secrets = () if config.api_key is None else (config.api_key.reveal(),)
         if config.api_key is not None:
-            is_azure = config.parameters.preset == "azure"
-            name, value = ("api-key", "{}") if is_azure else ("Authorization", "Bearer {}")
-            self._headers[name] = value.format(config.api_key.reveal())
+            is_azure, key = config.parameters.preset == "azure", config.api_key.reveal()
+            self._headers |= {"api-key": key} if is_azure else {"Authorization": f"Bearer {key}"}
         self._client = HttpClient(
             Timeouts(
                 connect_s=config.connect_timeout_s,
@@ -97,7 +96,6 @@ class OpenAICompatUpstream:
         Raises UpstreamError, also after the first events.
         """
         started_s = time.perf_counter()
-        clock = time.perf_counter
         parser = sse.Parser()
         if relay is not None:
             relay.parse = parser.feed
@@ -120,20 +118,20 @@ class OpenAICompatUpstream:
                     else:
                         batch = parser.feed(chunk)
                     if batch or (relay is not None and relay.is_over):
-                        stats.upstream_s += clock() - started_s
+                        stats.upstream_s += time.perf_counter() - started_s
                         if b"[DONE]" in batch:
                             is_complete = True
                             del batch[batch.index(b"[DONE]") + 1 :]  # what comes behind is no part of the answer
                         yield batch
                         if is_complete:
                             return
-                        started_s = clock()
+                        started_s = time.perf_counter()
             if batch := [whole] if whole is not None else parser.close():
                 yield batch
         finally:
             if answer is not None:
                 answer.close(is_complete=is_complete)
-            stats.upstream_s += clock() - started_s
+            stats.upstream_s += time.perf_counter() - started_s
 
     def _more(self, whole: bytes, chunk: bytes) -> bytes:
         if len(whole) + len(chunk) > self._max_answer_bytes:
@@ -161,9 +159,8 @@ class OpenAICompatUpstream:
                 error = await self._refusal(answer)
             finally:
                 answer.close()
-            found = None
-            if isinstance(error, UpstreamRefused) and error.status == 400 and number < _MAX_REPAIRS:
-                found = refused_parameter(sent, f"{error.code}: {error.message}", error.param)
+            is_refused = isinstance(error, UpstreamRefused) and error.status == 400 and number < _MAX_REPAIRS
+            found = refused_parameter(sent, f"{error.code}: {error.message}", error.param) if is_refused else None
             if found is None:
                 raise error
             if found.lasts:
@@ -173,14 +170,13 @@ class OpenAICompatUpstream:
 
     def _changed(self, sent: Json, found: Refused, stats: RequestStats) -> Json:
         """A copy of a body with what its upstream takes in place of a refused parameter or value."""
-        changed = dict(sent)
-        value = changed.pop(found.name)
+        changed = {name: value for name, value in sent.items() if name != found.name}
         if found.value is not None:
             changed[found.name] = found.value
         elif found.other:
-            changed.setdefault(found.other, value)
-        instead = words_of(found.value) or found.other
-        what, how = "parameter" if found.lasts else "value", f"sent as {instead}" if instead else "left out"
+            changed.setdefault(found.other, sent[found.name])
+        how = f"sent as {instead}" if (instead := words_of(found.value) or found.other) else "left out"
+        what = "parameter" if found.lasts else "value"
         warning = f"{found.name}: the upstream {self._name} does not take this {what}; it was {how}"
         if warning not in stats.warnings:
             stats.warnings.append(warning)

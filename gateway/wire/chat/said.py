@@ -8,7 +8,6 @@ in docs/backends.md (DeepSeek, Kimi, Mistral, OpenRouter, Ollama, vLLM, SGLang, 
 """
 
 import re
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import orjson
@@ -20,6 +19,7 @@ from gateway.wire.untrusted_json import table_in, words_of
 
 _DETAILS = (*THOUGHTS, "reasoning_details", "thinking_blocks")
 """Members with thoughts that may be parts (OpenRouter, LiteLLM): they are shown where there is no text of thoughts."""
+_OF_FLAT_CALL = ("name", "arguments", "input")
 _EMPTY_FIRST = re.compile(r"\A\s*\{\s*\}\s*(?=\{)")
 """An empty object before the true arguments, which some servers begin with."""
 
@@ -60,7 +60,7 @@ def said(message: Any) -> Said:
         content = kept.pop("text")
     text, inner, parts = split_parts(content)
     name, thoughts = thoughts_of(message)
-    thoughts = thoughts or inner or "".join(_details(kept))
+    thoughts = thoughts or inner or _details(kept)
     refusal = message.get("refusal")
     return Said(text, thoughts, name, refusal if isinstance(refusal, str) else "", parts, _calls(message), kept)
 
@@ -82,13 +82,13 @@ def split_parts(content: Any) -> tuple[str, str, list[Json]]:
     return "".join(texts_of(texts)), "".join(thoughts), parts
 
 
-def _details(kept: Json) -> Iterator[str]:
-    """The texts of thoughts among the kept members."""
-    for name in kept.keys() & _DETAILS:
-        details = kept[name]
-        yield from texts_of(
-            details if isinstance(details, list) else [details], "text", "summary", "thinking", "content"
-        )
+def _details(kept: Json) -> str:
+    """The thoughts among the kept members; where several have them those of the first."""
+    for details in (kept[name] for name in _DETAILS if kept.get(name)):
+        parts = details if isinstance(details, list) else [details]
+        if texts := texts_of(parts, "text", "summary", "thinking", "content"):
+            return "".join(texts)
+    return ""
 
 
 def _calls(message: Json) -> list[Json]:
@@ -111,7 +111,8 @@ def called(call: Json) -> Called:
     named = {"name": None if function else call.get("function"), **call, **function}
     given = named.get("arguments", named.get("input"))
     text = None if given is None else without_empty(arguments_text(given))
-    return Called("function", identity, words_of(named["name"]), text, call_extras(call) if function else {})
+    kept = {n: v for n, v in call_extras(call).items() if function or n not in _OF_FLAT_CALL}
+    return Called("function", identity, words_of(named["name"]), text, kept)
 
 
 def without_empty(arguments: str) -> str:
