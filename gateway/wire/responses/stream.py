@@ -31,6 +31,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from functools import partial
 from types import MappingProxyType
+from typing import Any
 
 from gateway.domain import Event, EventBatch, EventStream, Json
 from gateway.errors import GatewayError
@@ -109,6 +110,7 @@ class ResponseStream:
         self._is_refusal = False
         self._reasoning: Json | None = None
         self._text: list[str] = []  # of whichever is open
+        self._logprobs: list[Any] = []  # of the open text
         self._notes: list[Json] = []  # citations that have no text yet
         self._calls: dict[int, StreamedCall] = {}
         self.names = names or ToolNames()
@@ -331,15 +333,15 @@ class ResponseStream:
         assert self._message is not None
         self._text.append(piece.text)
         place = {**self._position(self._message), "content_index": 0}
-        logprobs = [dict(each) for each in piece.logprobs if isinstance(each, dict)]
-        delta = self._event("response.output_text.delta", {**place, "delta": piece.text, "logprobs": logprobs})
+        self._logprobs += piece.logprobs
+        spelt = {"delta": piece.text, "logprobs": objects.copied(list(piece.logprobs)) if piece.logprobs else []}
+        delta = self._event("response.output_text.delta", {**place, **spelt})
         start, self._chars = self._chars, self._chars + len(piece.text)
         notes = [_citation(source, start, self._chars) for source in piece.citations]
         if self._kinds and not self._is_whole:
             delta.finish = partial(self._finish_delta, self._final, notes)
         yield delta
         part = self._message["content"][0]
-        part["logprobs"] += map(dict, logprobs)
         for note in notes:
             self._positions[id(note)] = {name: note[name] for name in ("start_index", "end_index")}
             part["annotations"].append(note)
@@ -454,10 +456,10 @@ class ResponseStream:
         if self._is_refusal:
             yield self._event("response.refusal.done", {**place, "refusal": part["refusal"]})
         else:
-            yield self._event(
-                "response.output_text.done", {**place, "text": part["text"], "logprobs": part["logprobs"]}
-            )
-        yield self._event("response.content_part.done", {**place, "part": dict(part)})
+            part["logprobs"], self._logprobs = self._logprobs, []
+            spelt = {"text": part["text"], "logprobs": objects.copied(part["logprobs"])}
+            yield self._event("response.output_text.done", {**place, **spelt})
+        yield self._event("response.content_part.done", {**place, "part": objects.copied_part(part)})
         yield from self._close(item, status)
 
     def _close(self, item: Json, status: str = "completed") -> Iterator[Event]:
