@@ -210,8 +210,8 @@ def refused_parameter(sent: Json, words: str, param: str | None) -> Refused | No
         return None
     if other := _LIMITS.get(name):
         return None if other in sent else Refused(name, other)
-    value, tokens = sent[name], {each.rstrip(".") for each in _TOKEN.findall(words)}
-    is_value = not is_unsupported or _OF_VALUE.search(words) is not None or _is_named(value, tokens)
+    value, tokens = sent[name], _tokens(words)
+    is_value = not is_unsupported or _OF_VALUE.search(words) is not None or not tokens.isdisjoint(_tokens(str(value)))
     if name in _EFFORT_FIELDS and is_value:
         lower = _lower_effort(value.get("effort") if isinstance(value, dict) else value, tokens)
         return Refused(
@@ -220,11 +220,8 @@ def refused_parameter(sent: Json, words: str, param: str | None) -> Refused | No
     return None if name in _NEVER_DROPPED else Refused(name, lasts=not is_value)
 
 
-def _is_named(value: Any, words: Collection[str]) -> bool:
-    """Whether the words of a refusal have a value, or one in it."""
-    if isinstance(value, dict | list | tuple):
-        return any(_is_named(each, words) for each in (value.items() if isinstance(value, dict) else value))
-    return str(value) in words
+def _tokens(words: str) -> set[str]:
+    return {each.rstrip(".") for each in _TOKEN.findall(words)}
 
 
 def _lower_effort(effort: Any, words: Collection[str]) -> str | None:

@@ -16,6 +16,7 @@ from gateway.wire.caller_addresses import refuse_addresses, refuse_media
 from gateway.wire.chat.call_ids import MARK
 from gateway.wire.chat.kept import BETWEEN_TURNS
 from gateway.wire.parameters import Rules
+from gateway.wire.untrusted_json import table_in
 
 _HOST_OR_CREDENTIAL = frozenset({
     "api_base", "base_url", "api_key", "apikey", "api_version", "api_type", "api_host", "api_url", "authorization",
@@ -204,10 +205,8 @@ def nested_tool(tool: Any) -> Any:
 
 def _upstream_tool(tool: Any) -> Any:
     tool = nested_tool(tool)
-    function = tool.get("function") if isinstance(tool, dict) else None
-    if not isinstance(function, dict) or (made := with_parameters(function)) is function:
-        return tool
-    return {**tool, "function": made}
+    function = table_in(tool, "function")
+    return {**tool, "function": with_parameters(function)} if function else tool
 
 
 def with_parameters(function: Json) -> Json:
