@@ -14,7 +14,6 @@ from functools import partial
 from gateway.domain import Event, EventBatch, EventStream, Json
 from gateway.wire import sse
 from gateway.wire.chat.answer import new_id
-from gateway.wire.chat.kept import add_up
 from gateway.wire.hosted_answer import AnswerEnd, CallPhase, ClientCall, HostedEvent, ReasoningPiece, Source, TextPiece
 
 _BETWEEN = "\n\n"
@@ -48,7 +47,7 @@ class HostedChat:
 
     async def whole(self, batches: AsyncGenerator[list[HostedEvent], None]) -> Json:
         """A `chat.completion` object. Raises what `batches` raises."""
-        said: Json = {}
+        message = _WholeMessage()
         answer: Json = {"id": self._id, "object": "chat.completion", "created": self._created}
         choice: Json = {"index": 0, "message": None, "logprobs": None}
         async with aclosing(batches):
@@ -59,8 +58,8 @@ class HostedChat:
                         choice["provider_specific_fields"] = dict(each.backend or {})
                         answer |= {**_identity_of(each), "choices": [choice], "usage": each.usage}
                     for delta, _ in self._deltas(each):
-                        add_up(said, delta)
-        choice["message"] = _whole_message(said)
+                        message.add(delta)
+        choice["message"] = message.joined()
         return answer
 
     def _events_for(self, event: HostedEvent) -> Iterator[Event]:
@@ -132,10 +131,24 @@ def _annotation(source: Source, start: int, end: int) -> Json:
     return {"type": "url_citation", "url_citation": place}
 
 
-def _whole_message(said: Json) -> Json:
-    """The message that whole deltas have added up to."""
-    calls = [{n: v for n, v in call.items() if n != "index"} for call in said.pop("tool_calls", ())]
-    message = {"role": "assistant", "content": None, "refusal": None, "annotations": [], **said}
-    if calls:
-        return {**message, "tool_calls": calls}
-    return message if message["refusal"] is not None else {**message, "content": message["content"] or ""}
+class _WholeMessage:
+    """A message that is made of deltas, whose calls are whole. Call `add` with each, then `joined` once."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, list[str]] = {}
+        self._annotations: list[Json] = []
+        self._calls: list[Json] = []
+
+    def add(self, delta: Json) -> None:
+        for name, value in delta.items():
+            if isinstance(value, str):
+                self._texts.setdefault(name, []).append(value)
+        self._annotations += delta.get("annotations") or []
+        self._calls += [{n: v for n, v in call.items() if n != "index"} for call in delta.get("tool_calls") or ()]
+
+    def joined(self) -> Json:
+        message: Json = {"role": "assistant", "content": None, "refusal": None, "annotations": self._annotations}
+        message |= {name: "".join(texts) for name, texts in self._texts.items()}
+        if self._calls:
+            return {**message, "tool_calls": self._calls}
+        return message if message["refusal"] is not None else {**message, "content": message["content"] or ""}
