@@ -260,7 +260,7 @@ READERS: dict[str, Reader] = {
     "log probabilities": Reader(answers.spelt_logprobs, answers.LOGPROBS, _QUICK_SIZES),
     "texts of a body": Reader(lambda body: text_walk.text_slots(orjson.loads(body)), inputs.BODIES),
     "counts of a body": Reader(lambda body: [*json_counts.so_far(body)], inputs.BODIES),
-    "half characters": Reader(mended_json.repaired, inputs.BODIES),
+    "half characters": Reader(mended_json.mended_json, inputs.BODIES),
     "upstream's error": Reader(lambda text: error_object(GatewayError(text)), inputs.TEXTS),
     "image header": Reader(image_header.read_header, _images(), _QUICK_SIZES),
     "folding": Reader(lambda text: View(text).folded, inputs.TEXTS),

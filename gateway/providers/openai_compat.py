@@ -18,12 +18,13 @@ from gateway.providers.http import Answer, HttpClient, Timeouts, decoded_answer
 from gateway.resilience.bounded_cache import BoundedCache
 from gateway.wire import sse
 from gateway.wire.openai_error import error_in_answer, upstream_error
-from gateway.wire.parameters import refused_parameter
-from gateway.wire.untrusted_json import tables_in
+from gateway.wire.parameters import Refused, refused_parameter
+from gateway.wire.untrusted_json import tables_in, words_of
 
 _MAX_ERROR_BYTES = 64 * 1024
 """Bytes of an error body that are read; its message is cut to 500 characters."""
 _PAGES = ("text/html", "text/xml", "application/xml")
+_MESSAGES = "messages"
 _MOST_LISTED = 1_000
 _MAX_REPAIRS = 3
 """Parameters of one request that may be left out one after the other."""
@@ -45,9 +46,8 @@ class OpenAICompatUpstream:
         self._max_answer_bytes = config.max_answer_bytes
         self._secrets = () if config.api_key is None else (config.api_key.reveal(),)
         if config.api_key is not None:
-            is_azure = config.parameters.preset == "azure"
-            name, value = ("api-key", "{}") if is_azure else ("Authorization", "Bearer {}")
-            self._headers[name] = value.format(config.api_key.reveal())
+            is_azure, key = config.parameters.preset == "azure", config.api_key.reveal()
+            self._headers |= {"api-key": key} if is_azure else {"Authorization": f"Bearer {key}"}
         self._messages_headers, self._speaks_messages = self._headers, config.messages == "native"
         if self._speaks_messages and config.messages_credential == "x-api-key" and config.api_key is not None:
             self._messages_headers = {"Content-Type": "application/json", "x-api-key": config.api_key.reveal()}
@@ -101,7 +101,6 @@ class OpenAICompatUpstream:
         Raises UpstreamError, also after the first events.
         """
         started_s = time.perf_counter()
-        clock = time.perf_counter
         parser = sse.Parser()
         if relay is not None:
             relay.parse = parser.feed
@@ -124,20 +123,20 @@ class OpenAICompatUpstream:
                     else:
                         batch = parser.feed(chunk)
                     if batch or (relay is not None and relay.is_over):
-                        stats.upstream_s += clock() - started_s
+                        stats.upstream_s += time.perf_counter() - started_s
                         if b"[DONE]" in batch:
                             is_complete = True
                             del batch[batch.index(b"[DONE]") + 1 :]  # what comes behind is no part of the answer
                         yield batch
                         if is_complete:
                             return
-                        started_s = clock()
+                        started_s = time.perf_counter()
             if batch := [whole] if whole is not None else parser.close():
                 yield batch
         finally:
             if answer is not None:
                 answer.close(is_complete=is_complete)
-            stats.upstream_s += clock() - started_s
+            stats.upstream_s += time.perf_counter() - started_s
 
     async def listed_models(self) -> list[str]:
         """The names at `GET /models`, at most _MOST_LISTED. Raises UpstreamError."""
@@ -156,7 +155,7 @@ class OpenAICompatUpstream:
         return names[:_MOST_LISTED]
 
     def _headers_for(self, route: str, stats: RequestStats) -> Mapping[str, str]:
-        if not route.startswith("messages"):
+        if not route.startswith(_MESSAGES):
             return self._headers
         return {**self._messages_headers, **(stats.headers or {})}
 
@@ -175,7 +174,7 @@ class OpenAICompatUpstream:
         model, sent = str(body.get("model")), body
         for name in body if len(self._refused) else ():
             if (other := self._refused.get((model, name))) is not None:
-                sent = self._without(sent, name, other, stats)
+                sent = self._changed(sent, Refused(name, other), stats)
         for number in range(_MAX_REPAIRS + 1):
             answer = await self._client.post(
                 self._url.format(route), orjson.dumps(sent), headers, first_byte_s=first_byte_s
@@ -186,29 +185,29 @@ class OpenAICompatUpstream:
                 error = await self._refusal(answer)
             finally:
                 answer.close()
-            found = None
-            if isinstance(error, UpstreamRefused) and error.status == 400 and number < _MAX_REPAIRS:
-                found = refused_parameter(sent, f"{error.code}: {error.message}", error.param)
+            is_refused = isinstance(error, UpstreamRefused) and error.status == 400 and number < _MAX_REPAIRS
+            is_refused = is_refused and not route.startswith(_MESSAGES)  # what its caller wrote goes on as it is
+            found = refused_parameter(sent, f"{error.code}: {error.message}", error.param) if is_refused else None
             if found is None:
                 raise error
             if found.lasts:
                 self._refused.put((model, found.name), found.other)
-            sent = self._without(sent, found.name, found.other, stats)
+            sent = self._changed(sent, found, stats)
         raise AssertionError("the last refusal was raised")
 
-    def _without(self, sent: Json, name: str, other: str, stats: RequestStats) -> Json:
-        """A copy of a body without a parameter, or with its other name."""
-        if name not in sent:
-            return sent
-        renamed = dict(sent)
-        value = renamed.pop(name)
-        if other:
-            renamed.setdefault(other, value)
-        how = f"sent as {other}" if other else "left out"
-        warning = f"{name}: the upstream {self._name} does not take this parameter; it was {how}"
+    def _changed(self, sent: Json, found: Refused, stats: RequestStats) -> Json:
+        """A copy of a body with what its upstream takes in place of a refused parameter or value."""
+        changed = {name: value for name, value in sent.items() if name != found.name}
+        if found.value is not None:
+            changed[found.name] = found.value
+        elif found.other:
+            changed.setdefault(found.other, sent[found.name])
+        how = f"sent as {instead}" if (instead := words_of(found.value) or found.other) else "left out"
+        what = "parameter" if found.lasts else "value"
+        warning = f"{found.name}: the upstream {self._name} does not take this {what}; it was {how}"
         if warning not in stats.warnings:
             stats.warnings.append(warning)
-        return renamed
+        return changed
 
     async def _refusal(self, answer: Answer) -> UpstreamError:
         """The error of an answer with another status than 200."""

@@ -134,6 +134,7 @@ class OnDemandUpstream(Wrapper):
                 yield [data.replace(their_field, self._our_field) for data in batch] if their_field else batch
 
 
+_MOST_ANSWERS = 8
 _WAITING_BATCHES = 16
 """Batches of all streams together that wait for a slow reader; then the upstreams wait for the client."""
 _CLOSE_S = 5
@@ -226,11 +227,13 @@ class FanOutUpstream(Wrapper):
 
 
 def _single_bodies(body: Json) -> list[Json]:
-    """One body for each answer, each with its own seed where the request has one."""
+    """One body for each answer, each with its own seed where the request has one. Raises UpstreamRefused for more
+    answers than one request may have made here."""
+    count, seed = body.get("n") or 1, body.get("seed")
+    if count > _MOST_ANSWERS:
+        raise UpstreamRefused(f"n: must be at most {_MOST_ANSWERS} here", status=400, code="invalid_value", param="n")
     single = {name: value for name, value in body.items() if name != "n"}
-    seed = body.get("seed")
-    seeds = [{"seed": seed + index} if isinstance(seed, int) else {} for index in range(body.get("n") or 1)]
-    return [{**single, **each} for each in seeds]
+    return [{**single, **({"seed": seed + index} if isinstance(seed, int) else {})} for index in range(count)]
 
 
 def _join(answers: list[Json]) -> Json:

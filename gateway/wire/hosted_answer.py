@@ -6,19 +6,18 @@ pieces and calls, one `AnswerEnd`. All phases of a call come together; text befo
 texts.
 """
 
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 from gateway.domain import EventBatch, EventStream, Json, Relay
 from gateway.wire import sse
-from gateway.wire.untrusted_json import tables_in
+from gateway.wire.untrusted_json import list_in, tables_in
 from gateway.wire.url_citations import flat
 
-LOGPROBS_LEFT_OUT = "logprobs were left out: only /v1/chat/completions without web search has them"
-"""A warning. The tokens of several rounds, cut anew at citations, do not spell the pieces of the text; and responses
-that are translated from chat have none."""
+LOGPROBS_LEFT_OUT = "logprobs were left out: answers with tools that the gateway runs have none"
+"""A warning. The tokens of several rounds, cut anew at citations, do not spell the pieces of the text."""
 
 
 class Source(NamedTuple):
@@ -55,11 +54,13 @@ class HostedCall:
 
 @dataclass(frozen=True, slots=True)
 class TextPiece:
-    """A piece of the answer's text. With `citations` it is one whole visible link to these sources, nothing else."""
+    """A piece of the answer's text. With `citations` it is one whole visible link to these sources, nothing else.
+    `logprobs`: chat's, of its tokens."""
 
     text: str
     citations: tuple[Source, ...] = ()
     is_refusal: bool = False
+    logprobs: Sequence[Any] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +127,12 @@ def identity_of(answer: Json) -> Json:
     return {name: answer[name] for name in _IDENTITY if answer.get(name) is not None}
 
 
-def pieces_of(delta: Json) -> Iterator[HostedEvent]:
-    """The pieces of a chat delta, or of a whole message."""
+def pieces_of(delta: Json, logprobs: Any = None) -> Iterator[HostedEvent]:
+    """The pieces of a chat delta, or of a whole message. `logprobs`: of its choice."""
     if reasoning := delta.get("reasoning_content"):
         yield ReasoningPiece(reasoning)
     if content := delta.get("content"):
-        yield TextPiece(content)
+        yield TextPiece(content, logprobs=list_in(logprobs, "content") if logprobs else ())
     if refusal := delta.get("refusal"):
         yield TextPiece(refusal, is_refusal=True)
     for index, call in enumerate(delta.get("tool_calls") or ()):
@@ -208,10 +209,12 @@ class _ChunkReader:
         self._usage = chunk.get("usage") or self._usage
         for choice in chunk.get("choices") or ():
             message = choice.get("delta") or choice.get("message") or {}
-            yield from pieces_of(message)
+            yield from pieces_of(message, choice.get("logprobs"))
             if notes := tables_in(message, "annotations"):
                 yield Citations([flat(note) for note in notes])
-            self._finish = choice.get("finish_reason") or self._finish
+            if reason := choice.get("finish_reason"):
+                self._finish = reason
+                self._identity |= identity_of(chunk)  # the tier that was served may come last
             self._backend = choice.get("provider_specific_fields") or self._backend
             self._matched = next((choice[name] for name in _MATCHED_STOP if choice.get(name)), None) or self._matched
 

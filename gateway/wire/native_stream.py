@@ -8,7 +8,7 @@ import orjson
 
 from gateway.domain import Event, EventBatch, EventStream, Json
 from gateway.errors import UpstreamError
-from gateway.wire.mended_json import mended_json
+from gateway.wire.mended_json import Halves, mended_json
 
 
 class PassedStream(ABC):
@@ -25,6 +25,7 @@ class PassedStream(ABC):
 
     def __init__(self) -> None:
         self.told: Json = {}
+        self._halves = Halves()
 
     @abstractmethod
     def events_of(self, data: Json) -> Iterable[Event]:
@@ -51,7 +52,7 @@ class PassedStream(ABC):
                 try:
                     for data in batch:
                         if not self.is_over and data.strip() != b"[DONE]":
-                            events += self.events_of(_decoded(data))
+                            events += self.events_of(_decoded(data, self._halves))
                 except UpstreamError:
                     if events:
                         yield events
@@ -66,9 +67,9 @@ class PassedStream(ABC):
         raise UpstreamError("the upstream ended its stream before the answer was complete")
 
 
-def _decoded(data: bytes) -> Json:
+def _decoded(data: bytes, halves: Halves) -> Json:
     try:
-        decoded = mended_json(data)
+        decoded = mended_json(data, halves)
     except orjson.JSONDecodeError:
         raise UpstreamError("the upstream sent an event that is not JSON") from None
     if not isinstance(decoded, dict):

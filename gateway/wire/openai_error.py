@@ -113,11 +113,15 @@ def failure_code(error: GatewayError) -> str:
 def error_in_answer(body: Any, sent: Iterable[str] = ()) -> UpstreamError | None:
     """The error in an answer with status 200 or in an event; None if it is no error.
 
-    It may be an object `{"error": …}`, a list of such, or `{"object": "error", "message"}`. Its code, a number or a
-    word, its type or its status' name tell the status that it would have had.
+    It may be an object `{"error": …}`, a list of such, `{"object": "error", "message"}`, or, without choices, one with
+    `detail` or `errors`. Its code, a number or a word, its type or its status' name tell the status that it would have
+    had.
     """
     inner = body[0] if isinstance(body, list) and len(body) == 1 else body
-    if not isinstance(inner, dict) or not (inner.get("error") or inner.get("object") == "error"):
+    if not isinstance(inner, dict):
+        return None
+    is_error = inner.get("error") or inner.get("object") == "error"
+    if not is_error and (inner.get("choices") or not (inner.get("detail") or inner.get("errors"))):
         return None
     fields = _error_fields(body)
     return upstream_error(_status_of(fields), body, None, sent)
@@ -233,10 +237,11 @@ def _error_fields(body: Any, depth: int = 0) -> Json:
         inner = next((each for each in inner if isinstance(each, dict)), "")
     if not isinstance(inner, dict):
         inner = {**body, "message": inner or body.get("message")}
-    words = next((inner[name] for name in ("message", "detail", "msg", "errors") if inner.get(name)), None)
+    words = next((inner[name] for name in ("message", "detail", "msg", "errors", "error") if inner.get(name)), None)
     fields = {**inner, "message": _detail(words)}
-    for text in (words, table_in(inner, "metadata").get("raw")) if depth < _NESTED else ():
-        deeper = _error_fields(_decoded(text), depth + 1)
+    inside = (inner.get("error"), fields["message"], table_in(inner, "metadata").get("raw"))
+    for each in inside if depth < _NESTED else ():
+        deeper = _error_fields(_decoded(each), depth + 1)
         if deeper["message"]:
             told = {name: value for name, value in deeper.items() if value is not None}
             fields = {**told, **{n: v for n, v in fields.items() if v is not None}, "message": deeper["message"]}
@@ -244,7 +249,9 @@ def _error_fields(body: Any, depth: int = 0) -> Json:
 
 
 def _decoded(text: Any) -> Any:
-    """The object or list that a text is; None for any other text."""
+    """The object or list that a value is, or that a text has; None for any other text."""
+    if isinstance(text, dict | list):
+        return text
     if not isinstance(text, str) or text.lstrip()[:1] not in ("{", "["):
         return None
     try:

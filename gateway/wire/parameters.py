@@ -10,7 +10,7 @@ each maker's reference as named beside its preset, read 2026-11-28.
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -24,6 +24,10 @@ _NEVER_DROPPED = frozenset({
     "moderation", "guardrails", "dimensions", *_LIMITS,
 })  # fmt: skip
 """An answer without these would differ from what was asked, cost more or be unsafe: the caller gets the refusal."""
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+"""Wishes to think, from the least to the most (OpenAI's and Anthropic's references)."""
+_OF_VALUE = re.compile(r"(?i)\bvalues?\b|\bmust be\b|\bshould be\b|unsupported_value")
+"""Words by which servers refuse a value of a parameter that they have."""
 _UNSUPPORTED = re.compile(
     r"(?i)\bun(?:supported|recogni[sz]ed|known|expected)(?:\b|_)"
     r"|\bnot (?:supported|permitted|recogni[sz]ed|available)\b"
@@ -32,7 +36,9 @@ _UNSUPPORTED = re.compile(
 )
 """Words by which servers say that they do not have a parameter: OpenAI, Azure, vLLM and Mistral (pydantic), Gemini
 (protobuf), llama.cpp."""
-_WORD = re.compile(r"\w+")
+_TOKEN = re.compile(r"[\w.-]+")
+_EFFORT_FIELDS = ("reasoning_effort", "reasoning")
+_EFFORT_NAMES = re.compile(r"reasoning_effort|reasoning(?=\.effort)")
 _QUOTED = re.compile(r"['\"`]([A-Za-z_][A-Za-z0-9_.]{0,63})['\"`]")
 _NAMED = re.compile(
     r"(?i)\b(?:(?:parameter|field|argument|property|option|name)s?:? +|body\.)([a-z_][a-z0-9_]{1,63})\b"
@@ -178,35 +184,55 @@ PRESETS: Mapping[str, Rules] = {
 
 
 class Refused(NamedTuple):
-    """A parameter that an upstream did not take. `other`: its other name, empty for none. `lasts`: it does not have the
-    parameter at all."""
+    """A parameter that an upstream did not take. `other`: its other name, empty for none. `value`: what it takes in
+    place of the value; None to leave it out. `lasts`: it does not have the parameter at all."""
 
     name: str
     other: str = ""
     lasts: bool = True
+    value: Any = None
 
 
-def refused_parameter(names: Iterable[str], words: str, param: str | None) -> Refused | None:
-    """The parameter that an upstream does not have, by its refusal in `words`; also a wish to think that it does not
-    understand.
+def refused_parameter(sent: Json, words: str, param: str | None) -> Refused | None:
+    """What an upstream did not take of a body, by its refusal in `words`: a parameter that it does not have, or a value
+    of one. Of the efforts to think it takes the nearest lower one.
 
-    `names` are those that were sent, `param` the one that the refusal names. None where the refusal says something
-    else, or where the request means another thing without it.
+    `param` is the one that the refusal names. None where the refusal says something else, or where the request means
+    another thing without it.
 
-        refused_parameter(["max_tokens"], "'max_tokens' is not supported", None)  # Refused("max_tokens", "max_compl…")
+        refused_parameter({"seed": 9}, "'seed' is not supported", None)  # Refused("seed")
     """
-    if _UNSUPPORTED.search(words) is None:
-        is_wish = "reasoning_effort" in names and "reasoning_effort" in (param, *_WORD.findall(words))
-        return Refused("reasoning_effort", lasts=False) if is_wish else None
-    sent = set(names)
-    told = [param or "", *_QUOTED.findall(words), *_NAMED.findall(words)]
-    for each in told:
-        name = each.removeprefix("body.").partition(".")[0].partition("[")[0]
-        if name in sent:
-            if other := _LIMITS.get(name):
-                return None if other in sent else Refused(name, other)
-            return None if name in _NEVER_DROPPED else Refused(name)
-    return None
+    told = [param or "", *_QUOTED.findall(words), *_NAMED.findall(words), *_EFFORT_NAMES.findall(words)]
+    names = [each.removeprefix("body.").partition(".")[0].partition("[")[0] for each in told]
+    is_unsupported = _UNSUPPORTED.search(words) is not None
+    name = next((each for each in names if each in sent and (is_unsupported or each in _EFFORT_FIELDS)), None)
+    if name is None:
+        return None
+    if other := _LIMITS.get(name):
+        return None if other in sent else Refused(name, other)
+    value, tokens = sent[name], _tokens(words)
+    is_value = not is_unsupported or _OF_VALUE.search(words) is not None or not tokens.isdisjoint(_tokens(str(value)))
+    if name in _EFFORT_FIELDS and is_value:
+        lower = _lower_effort(value.get("effort") if isinstance(value, dict) else value, tokens)
+        return Refused(
+            name, lasts=False, value={**value, "effort": lower} if lower and isinstance(value, dict) else lower
+        )
+    return None if name in _NEVER_DROPPED else Refused(name, lasts=not is_value)
+
+
+def _tokens(words: str) -> set[str]:
+    return {each.rstrip(".") for each in _TOKEN.findall(words)}
+
+
+def _lower_effort(effort: Any, words: Collection[str]) -> str | None:
+    """The nearest lower effort of those that a refusal names, else the lowest of them; where it names none the one
+    below."""
+    named = [each for each in EFFORTS if each != effort and each in words]
+    at = EFFORTS.index(effort) if effort in EFFORTS else len(EFFORTS)
+    lower = [each for each in named if EFFORTS.index(each) < at]
+    if named:
+        return lower[-1] if lower else named[0]
+    return EFFORTS[at - 1] if EFFORTS.index("minimal") < at < len(EFFORTS) else None
 
 
 def _narrowed_tool(tool: Any, words: frozenset[str]) -> Any:

@@ -9,9 +9,21 @@ from typing import Any
 import pytest
 
 from tests.support.asking import toml
-from tests.support.backends import BACKENDS, FINAL, ROUNDS, Backend, script_of
+from tests.support.backends import (
+    BACKENDS,
+    FINAL,
+    FORMS,
+    REQUESTS,
+    ROUNDS,
+    USAGES,
+    Backend,
+    Form,
+    refuses_efforts,
+    script_of,
+)
 from tests.support.gateways import StartGateway
-from tests.support.talks import ROUTES, Talk
+from tests.support.sockets import opened
+from tests.support.talks import ROUTES, Talk, Turn, read_response
 from tests.support.upstream import Upstream
 
 MODES = [pytest.param(False, id="whole"), pytest.param(True, id="stream")]
@@ -58,3 +70,68 @@ async def test_three_rounds_of_calls(
             assert turn.thoughts == f"Note {number} first; it says more."
         turn = await talk.give(f"result {number}")
     assert (turn.status, turn.text) == (200, FINAL), (turn.raw, refused)
+
+
+CELLS = [
+    pytest.param(form, route, stream, id=f"{form.name}-{route}-{'stream' if stream else 'whole'}")
+    for form in FORMS
+    for route in ("chat", "responses", "messages", "socket")
+    for stream in (False, True)
+    if (form.deltas if stream else form.whole is not None and route != "socket")
+]
+
+
+@pytest.mark.parametrize(("form", "route", "stream"), CELLS)
+async def test_an_answer_in_any_form_says_the_same(
+    start_gateway: StartGateway, upstream: Upstream, form: Form, route: str, stream: bool
+) -> None:
+    server = await start_gateway(toml(upstream))
+    upstream.will(form.script(stream=stream))
+    if route == "socket":
+        async with opened(server) as socket:
+            last = (await socket.turn(input="Which?", store=False))[-1]
+        turn = Turn(200, {"error": last.get("error") or last["response"]["error"]})
+        if not turn.raw["error"]:
+            read_response(turn, last["response"])
+    else:
+        more: dict[str, Any] = THINKING if route == "messages" and form.thoughts else {}
+        turn = await Talk(server, route, stream=stream, **more).say("Which?")
+    assert form.refused == ("the picture is missing" in str(turn.raw.get("error"))), turn.raw
+    assert (turn.text, turn.thoughts, [call[1:] for call in turn.calls]) == (form.text, form.thoughts, form.calls)
+    assert len({call[0] for call in turn.calls}) == len(turn.calls)
+
+
+@pytest.mark.parametrize("stream", MODES)
+@pytest.mark.parametrize("route", ["chat", "responses", "messages"])
+@pytest.mark.parametrize("place", range(len(USAGES)))
+async def test_usage_is_found_wherever_it_is(
+    start_gateway: StartGateway, upstream: Upstream, place: int, route: str, stream: bool
+) -> None:
+    server, (told, whole) = await start_gateway(toml(upstream)), USAGES[place]
+    upstream.will(Form("", "", [{"content": "x"}, told], whole).script(stream=stream))
+    more: dict[str, Any] = {"stream_options": {"include_usage": True}} if route == "chat" else {}
+    used = (await Talk(server, route, stream=stream, **more).say("Which?")).raw["usage"]
+    names = ("prompt_tokens", "completion_tokens") if route == "chat" else ("input_tokens", "output_tokens")
+    assert [used[name] for name in names] == [9, 4]
+
+
+@pytest.mark.parametrize("stream", MODES)
+@pytest.mark.parametrize("name", REQUESTS)
+async def test_what_a_request_asks_for_reaches_the_upstream_in_its_words(
+    start_gateway: StartGateway, upstream: Upstream, name: str, stream: bool
+) -> None:
+    server, (asked_for, wanted) = await start_gateway(toml(upstream)), REQUESTS[name]
+    upstream.will(refuses_efforts(("low", "high")))
+    for route, fields in asked_for.items():
+        talk = Talk(server, route, stream=stream, **{"tools": [], **fields})
+        assert (await talk.say("Which?")).status == 200
+        assert {field: upstream.last.body.get(field) for field in wanted} == wanted
+
+
+async def test_a_refused_value_changes_no_later_request(start_gateway: StartGateway, upstream: Upstream) -> None:
+    server = await start_gateway(toml(upstream))
+    upstream.will(refuses_efforts(("low", "high")))
+    for temperature, effort in ((1.7, "max"), (0.1, "low")):
+        fields: dict[str, Any] = {"temperature": temperature, "reasoning_effort": effort}
+        await Talk(server, "chat", **fields).say("Which?")
+    assert (upstream.last.body["temperature"], upstream.last.body["reasoning_effort"]) == (0.1, "low")

@@ -145,7 +145,7 @@ def without_marks(value: Any) -> Any:
 
 def native_events(name: str, text: str, call: tuple[str, str, Any] | None) -> list[bytes]:
     """A stream in Anthropic's form: signed thoughts, then a call or a text."""
-    message = {"id": name, "type": "message", "role": "assistant", "model": "m", "content": [],
+    message: Any = {"id": name, "type": "message", "role": "assistant", "model": "m", "content": [],
                "stop_reason": None, "usage": {"input_tokens": 9, "output_tokens": 1}}  # fmt: skip
     if call is None:
         block: Any = {"type": "text", "text": ""}

@@ -109,7 +109,7 @@ async def test_nothing_of_the_request_goes_on_but_what_chat_has(server: InProces
         "speed": "fast",
     }
     body = await sent(server, upstream, metadata={"user_id": "device 7"}, thinking={"type": "enabled"}, **extra)
-    assert body.keys() == {"model", "messages", "max_tokens", "user"}
+    assert body.keys() == {"model", "messages", "max_tokens", "user", "service_tier"}
     assert body["user"].startswith("user_") and "device" not in str(body)
 
 

@@ -14,10 +14,16 @@ from tests.support.upstream import Upstream
 
 LIMIT_S = 10
 LONG = "find_every_document_that_has_anything_to_do_with_it"
-SEARCH = {"type": "function", "name": "search", "description": "Finds pages.", "parameters": {"type": "object"}}
+SEARCH = {
+    "type": "function",
+    "name": "search",
+    "description": "Finds pages.",
+    "parameters": {"type": "object", "properties": {}},
+}
+NOTHING = {"type": "object", "properties": {}}
 NAMESPACE = {
     "type": "namespace", "name": "mcp__websearch", "description": "Web tools.",
-    "tools": [SEARCH, {"type": "function", "name": LONG}, {"type": "custom", "name": "patch"}],
+    "tools": [SEARCH, {"type": "function", "name": LONG, "parameters": NOTHING}, {"type": "custom", "name": "patch"}],
 }  # fmt: skip
 PLAIN = {"type": "function", "name": "mcp__websearch__search"}
 PATCH = {

@@ -116,7 +116,7 @@ class Talk:
         turn = Turn(status, raw, events=events, headers=headers)
         if status != 200 or raw.get("error"):
             return turn
-        reader = {"chat": _read_chat, "messages": _read_message}.get(self._route, _read_response)
+        reader = {"chat": _read_chat, "messages": _read_message}.get(self._route, read_response)
         reader(turn, raw)
         return turn
 
@@ -170,7 +170,8 @@ def _read_message(turn: Turn, raw: Any) -> None:
     turn.end = raw["stop_reason"]
 
 
-def _read_response(turn: Turn, raw: Any) -> None:
+def read_response(turn: Turn, raw: Any) -> None:
+    """Reads a response object."""
     for item in raw["output"]:
         if item["type"] == "message":
             turn.text += "".join(part.get("text", "") for part in item["content"])

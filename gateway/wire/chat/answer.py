@@ -9,15 +9,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
-
 from gateway.domain import Json
 from gateway.errors import UpstreamError
 from gateway.random_ids import random_hex
 from gateway.wire.chat.call_ids import CallIds
-from gateway.wire.chat.kept import THOUGHTS, StateSoFar, call_extras, extras, split_parts, thoughts_of
-from gateway.wire.openai_error import error_in_answer
-from gateway.wire.untrusted_json import is_count, table_in, utf8_size, words_of
+from gateway.wire.chat.kept import SHOWN_AS_TEXT, StateSoFar
+from gateway.wire.chat.over_responses import to_completion
+from gateway.wire.chat.said import Called, called, place_of, said
+from gateway.wire.openai_error import error_in_stream
+from gateway.wire.untrusted_json import is_count, table_in, utf8_size
 
 _CLASSES: tuple[tuple[str | None, re.Pattern[str]], ...] = (
     (
@@ -27,9 +27,9 @@ _CLASSES: tuple[tuple[str | None, re.Pattern[str]], ...] = (
         ),
     ),
     ("content_filter", re.compile(r"filter|safety|recitation|block|prohibited|spii|refus|guardrail|moderat|sensitive")),
-    ("length", re.compile(r"length|max_\w{0,20}tokens|token_limit|context_window")),
+    ("length", re.compile(r"length|max_\w{0,20}tokens|token_limit|context_window|truncat|incomplete|repetition")),
     ("tool_calls", re.compile(r"tool|function_call")),
-    ("stop", re.compile(r"^(?:stop|eos|end|complete|normal|done|finish(?:ed)?$|success)")),
+    ("stop", re.compile(r"(?:^|_)(?:stop|eos|eod|end|complete|natural|normal|done|finish(?:ed)?$|success|pause)")),
 )
 """Finish reasons by what they mean, the first that fits; None: the upstream failed. OpenAI, Anthropic, Gemini, Cohere,
 Mistral, DeepSeek, watsonx, TGI, vLLM, SGLang, Ollama (their references, read 2026-11-28)."""
@@ -119,8 +119,13 @@ def new_id(prefix: str) -> str:
 
 
 def reason_of(choice: Json) -> Any:
-    """The upstream's word for the end of a choice; None while there is none: some servers write "null" (KoboldCpp)."""
+    """The upstream's word for the end of a choice, which may be in its message; None while there is none: some servers
+    write "null" (KoboldCpp)."""
     reported = choice.get("finish_reason")
+    if reported is None and isinstance(inner := choice.get("delta") or choice.get("message"), dict):
+        reported = inner.get("finish_reason")
+    if isinstance(reported, dict):
+        reported = reported.get("type")
     return None if reported in ("", "null", "None") else reported
 
 
@@ -146,8 +151,8 @@ def failure_of(choice: Json) -> UpstreamError | None:
     (OpenRouter's `native_finish_reason`)."""
     if choice.keys() <= OF_CHOICE:
         return None
-    if (error := error_in_answer(choice)) is not None:
-        return error
+    if choice.get("error"):
+        return error_in_stream(choice)
     native = choice.get("native_finish_reason")
     is_failure = isinstance(native, str) and _CLASSES[0][1].search(_folded(native)) is not None
     return UpstreamError("the upstream failed while it was answering") if is_failure else None
@@ -177,16 +182,23 @@ def normalise_answer(data: Any, context: AnswerContext) -> Json:
     and `error` where no finish reason came. Raises UpstreamError when `data` is not a chat completion.
     """
     choices = data.get("choices") if isinstance(data, dict) else None
+    if choices is None and isinstance(data, dict) and "output" in data:
+        data = to_completion(data)
+        choices = data["choices"]
+    if isinstance(choices, dict):
+        choices = data["choices"] = [choices]
     if not isinstance(choices, list) or not choices:
         raise UpstreamError("the upstream's answer has no choices")
     if len(choices) > MAX_CHOICES:
         raise UpstreamError("the upstream's answer has too many choices")
-    fields, characters = context.fields(), 0
+    fields, characters, told = context.fields(), 0, data.get("usage") or nested_usage(data)
     for position, choice in enumerate(choices):
-        if not isinstance(choice, dict) or not isinstance(choice.get("message"), dict):
+        if not isinstance(choice, dict) or (message := choice.get("message", choice.pop("text", None))) is None:
             raise UpstreamError("the upstream's answer has a choice without a message")
-        choice["index"] = choice["index"] if isinstance(choice.get("index"), int) else position
-        message = choice["message"] = _normalise_message(choice["message"], context, context.state_of(choice["index"]))
+        if type(choice.get("index")) is not int:
+            choice["index"] = place_of(choice, position)
+        told = told or nested_usage(choice)
+        message = choice["message"] = _normalise_message(message, context, context.state_of(choice["index"]))
         calls = bool(message.get("tool_calls") or message.get("function_call"))
         if (failure := failure_of(choice)) is not None:
             raise failure
@@ -205,7 +217,7 @@ def normalise_answer(data: Any, context: AnswerContext) -> Json:
     data.pop(NAME_OF_UPSTREAM, None)
     data["created"] = int(data["created"]) if isinstance(data.get("created"), int | float) else int(time.time())
     answer: Json = data
-    answer["usage"], estimated = normalise_usage(data.get("usage"), lambda: context.prompt_chars, characters)
+    answer["usage"], estimated = normalise_usage(told, lambda: context.prompt_chars, characters)
     if estimated:
         for choice in choices:
             choice["provider_specific_fields"]["usage_estimated"] = True
@@ -216,63 +228,38 @@ def normalise_answer(data: Any, context: AnswerContext) -> Json:
     return answer
 
 
-def _normalise_message(message: Json, context: AnswerContext, state: StateSoFar) -> Json:
-    """`{role, content, refusal, reasoning_content?, tool_calls? or function_call?, …}`, in place."""
-    message["role"] = "assistant"
-    message.setdefault("refusal", None)
-    if message.keys() <= _PLAIN_MESSAGE and type(message.get("content")) is str:
-        return message
-    content, parts = message.get("content"), list[Json]()
-    name, thoughts = thoughts_of(message)
-    if name:
-        state.think(name, thoughts)
-    if isinstance(content, list):
-        content, inner, parts = split_parts(content)
-        thoughts = thoughts or inner
-    state.take(extras(message), parts)
-    message["content"] = content if isinstance(content, str) else None
-    for each in THOUGHTS:
-        message.pop(each, None)
-    if thoughts:
-        message["reasoning_content"] = thoughts
-    calls = message.pop("tool_calls", None)
-    if not calls and isinstance(message.get("function_call"), dict) and not context.legacy:
-        calls = [{"function": message.pop("function_call")}]
-    if isinstance(calls, list) and len(calls) > MAX_CALLS:
+def _normalise_message(message: Any, context: AnswerContext, state: StateSoFar) -> Json:
+    """`{role, content, refusal, reasoning_content?, tool_calls? or function_call?, …}`."""
+    if isinstance(message, dict) and message.keys() <= _PLAIN_MESSAGE and type(message.get("content")) is str:
+        return {"role": "assistant", "content": message["content"], "refusal": message.get("refusal") or None}
+    told = said(message)
+    if told.name:
+        state.think(told.name, told.thoughts)
+    state.take(told.kept, told.parts)
+    calls = [call for call in map(called, told.calls) if call.name or call.text]
+    if len(calls) > MAX_CALLS:
         raise UpstreamError(TOO_MANY_CALLS)
-    listed = [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
-    normal = [_normalise_call(call, context.ids) for call in listed]
-    for number, call in enumerate(normal):
-        function = call["function"]
-        state.call(number, call["id"], function["name"], function["arguments"], call_extras(call))
-    if normal:
-        if context.legacy:
-            message["function_call"] = normal[0]["function"]
-        else:
-            message["tool_calls"] = normal
-        message["content"] = message["content"] or None
-    elif message["content"] is None and not message.get("function_call") and not message["refusal"]:
-        message["content"] = ""
-    return message
+    normal = [_normalise_call(call, context.ids) for call in calls]
+    for number, call in enumerate(calls):
+        state.call(number, normal[number]["id"], call.name, call.text or "", call.kept)
+    made: Json = {"role": "assistant", "content": told.text or (None if calls or told.refusal else "")}
+    made |= {"refusal": told.refusal or None, **others(told.kept, SHOWN_AS_TEXT)}
+    if told.thoughts:
+        made["reasoning_content"] = told.thoughts
+    if normal and context.legacy:
+        made["function_call"] = normal[0]["function"]
+    elif normal:
+        made["tool_calls"] = normal
+    return made
 
 
-def _normalise_call(call: Json, ids: CallIds) -> Json:
-    """`{id, type, function: {name, arguments}, …}`."""
-    function, identity = table_in(call, "function"), call.get("id")
-    named = {
-        "name": words_of(function.get("name") or call.get("name") or ""),
-        "arguments": arguments_text(function.get("arguments", call.get("arguments"))),
-    }
-    own = identity if isinstance(identity, str) and identity else new_id("call_")
-    kept = call_extras(call) if function else {}
-    return {"id": ids.unique(own), "type": "function", "function": named, **kept}
-
-
-def arguments_text(arguments: Any) -> str:
-    """Call arguments as JSON text, as OpenAI sends them; some upstreams send the object itself, or nothing."""
-    if isinstance(arguments, str):
-        return arguments
-    return "{}" if arguments is None else orjson.dumps(arguments).decode()
+def _normalise_call(call: Called, ids: CallIds) -> Json:
+    """`{id, type, function: {name, arguments}, …}`, or `{id, type, custom: {name, input}, …}`."""
+    identity = ids.unique(call.identity or new_id("call_"))
+    if call.kind == "custom":
+        return {"id": identity, "type": "custom", "custom": {"name": call.name, "input": call.text or ""}, **call.kept}
+    named = {"name": call.name, "arguments": call.text if call.text and not call.text.isspace() else "{}"}
+    return {"id": identity, "type": "function", "function": named, **call.kept}
 
 
 _CACHED = ("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens", "cache_read_tokens")
@@ -291,14 +278,16 @@ def normalise_usage(usage: Any, prompt_chars: Callable[[], int], answer_chars: i
     """
     if type(usage) is dict and usage.keys() == _PLAIN_COUNTS:
         prompt, completion = usage["prompt_tokens"], usage["completion_tokens"]
-        if is_count(prompt) and is_count(completion) and usage["total_tokens"] == prompt + completion:
+        if prompt and is_count(prompt) and is_count(completion) and usage["total_tokens"] == prompt + completion:
             return usage, False
-    reported = others(usage, frozenset()) if isinstance(usage, dict) else {}
+    reported = _as_counts(usage) if isinstance(usage, dict) else {}
     is_marked = reported.pop("estimated", None) is True
     prompt, completion = (_count(reported, *names) for names in (_PROMPT, _COMPLETION))
     total = _count(reported, "total_tokens")
     if prompt is None and total is not None and completion is not None:
         prompt = max(0, total - completion)
+    if prompt == 0 and completion:
+        prompt = None  # nothing is made of nothing
     estimated = is_marked or prompt is None or completion is None
     details = {**table_in(reported, "input_tokens_details"), **table_in(reported, "prompt_tokens_details")}
     if prompt is None:
@@ -309,10 +298,28 @@ def normalise_usage(usage: Any, prompt_chars: Callable[[], int], answer_chars: i
             prompt += cached + written  # they are counted beside the others
         details |= {"cached_tokens": cached} if cached or details else {}
         details |= {"cache_write_tokens": written} if written else {}
+    if "output_tokens_details" in reported:
+        reported.setdefault("completion_tokens_details", reported.pop("output_tokens_details"))
     if completion is None:
         completion = -(-answer_chars // _CHARS_PER_TOKEN)
     counts: Json = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
     return {**reported, **counts, **({"prompt_tokens_details": details} if details else {})}, estimated
+
+
+def nested_usage(holder: Json) -> Json:
+    """The usage of a choice, of its message or delta, or of any other object in an answer (Kimi, Groq)."""
+    tables = [holder, *(each for each in holder.values() if isinstance(each, dict))]
+    return next((table["usage"] for table in tables if isinstance(table.get("usage"), dict)), {})
+
+
+def _as_counts(usage: Json) -> Json:
+    """The members of a usage, with numbers that came as texts or floats."""
+    counts = {}
+    for name, value in others(usage, frozenset()).items():
+        if "token" in name and (isinstance(value, float) or (isinstance(value, str) and value.isdecimal())):
+            value = int(float(value[:12] if isinstance(value, str) else value))
+        counts[name] = _as_counts(value) if isinstance(value, dict) else value
+    return counts
 
 
 def told_usage(usage: Any) -> Json:

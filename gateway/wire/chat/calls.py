@@ -9,19 +9,21 @@ from typing import Any
 
 from gateway.domain import Json
 from gateway.errors import UpstreamError
-from gateway.wire.chat.answer import MAX_CALLS, TOO_MANY_CALLS, arguments_text, new_id
+from gateway.wire.chat.answer import MAX_CALLS, TOO_MANY_CALLS, new_id
 from gateway.wire.chat.call_ids import CallIds
-from gateway.wire.chat.kept import StateSoFar, call_extras
-from gateway.wire.untrusted_json import words_of
+from gateway.wire.chat.kept import StateSoFar
+from gateway.wire.chat.said import Called, called, place_of, without_empty
 
+_TEXTS = {"function": "arguments", "custom": "input"}
+"""The member with a call's text, by its kind."""
+_MAY_BE_EMPTY = re.compile(r"\s*(?:\{\s*(?:\}\s*)?)?")
 _BRACKETS = re.compile(r'["\\{}\[\]]')
 
 
 class JsonEnd:
     """The text of one call's arguments."""
 
-    def __init__(self, *, keeps_text: bool = True) -> None:
-        self._kept: list[str] | None = [] if keeps_text else None
+    def __init__(self) -> None:
         self._unread: list[str] = []
         self._depth = 0
         self._in_string = False
@@ -32,17 +34,11 @@ class JsonEnd:
         """Add a piece; the next `is_complete` reads it."""
         self._has_begun = self._has_begun or bool(piece)
         self._unread.append(piece)
-        if self._kept is not None:
-            self._kept.append(piece)
 
     @property
     def has_begun(self) -> bool:
         """Whether there is any text."""
         return self._has_begun
-
-    def text(self) -> str:
-        """Everything so far, where it is kept."""
-        return "".join(self._kept or ())
 
     def is_complete(self) -> bool:
         """Whether the first bracket has been closed again. False for an empty text."""
@@ -70,18 +66,26 @@ class JsonEnd:
 
 class _Call:
     """One tool call. `own_id`: the upstream's; `given_id`: the client's, once it was announced. `waiting`: argument
-    text that came before its name. `is_empty`: `{}` came as its arguments, and is held back: some servers begin so."""
+    text that came before its name. `held`: what may be an empty object before the true arguments: some servers begin
+    so."""
 
-    __slots__ = ("arguments", "extras", "given_id", "is_empty", "name", "own_id", "waiting")
+    __slots__ = ("arguments", "extras", "given_id", "held", "kind", "name", "own_id", "waiting")
 
-    def __init__(self, own_id: str) -> None:
-        self.own_id = own_id
+    def __init__(self, own_id: str, kind: str) -> None:
+        self.own_id, self.kind = own_id, kind
         self.given_id = ""
         self.name = ""
-        self.arguments = JsonEnd(keeps_text=False)
+        self.arguments = JsonEnd()
         self.extras: Json = {}
         self.waiting: list[str] = []
-        self.is_empty = False
+        self.held = ""
+
+    def begun(self, text: str) -> str:
+        """The first piece of the arguments without an empty object before them; empty while they may be one."""
+        text, self.held = self.held + text, ""
+        if _MAY_BE_EMPTY.fullmatch(text):
+            self.held, text = text, ""
+        return without_empty(text)
 
 
 class CallDeltas:
@@ -101,110 +105,114 @@ class CallDeltas:
         """Whether the choice has made a tool call."""
         return bool(self._calls)
 
-    def take(self, incoming: list[Any]) -> list[Json]:
+    def take(self, incoming: list[Json]) -> list[Json]:
         """Our deltas for the `tool_calls` of one of theirs: `{tool_calls: [{index, id?, type?, function, …}]}` each.
 
-        `function` is `{name, arguments: ""}` in a call's first delta and `{arguments}` in the others. Raises
-        UpstreamError for a call that is not an object, and for more than MAX_CALLS.
+        `function` is `{name, arguments: ""}` in a call's first delta and `{arguments}` in the others; of a custom call
+        it is `custom`, `{name, input: ""}`. Raises UpstreamError for more than MAX_CALLS.
         """
-        deltas: list[Json] = []
-        for position, each in enumerate(incoming):
-            if not isinstance(each, dict):
-                raise UpstreamError("the upstream sent a tool call that is not valid")
-            deltas += self._call_deltas(each, position, len(incoming))
-        return deltas
+        return [delta for at, each in enumerate(incoming) for delta in self._call_deltas(each, at, len(incoming))]
 
     def flush(self) -> list[Json]:
-        """The deltas of calls whose name never came, with an empty name, and `{}` where nothing else came."""
+        """The deltas of calls whose name never came, with an empty name, and `{}` where no arguments came."""
         deltas: list[Json] = []
         for number, call in enumerate(self._calls):
             if not call.given_id:
                 deltas += self._announce(number, call)
-            if call.is_empty:
-                call.is_empty = False
-                deltas += self._piece(number, "{}")
+            if not call.arguments.has_begun and call.kind == "function":
+                deltas += self._piece(number, call, call.held or "{}")
         return deltas
 
     def _call_deltas(self, incoming: Json, position: int, count: int) -> list[Json]:
-        inner = incoming.get("function")
-        function: Json = inner if isinstance(inner, dict) else incoming
-        identity = incoming["id"] if isinstance(incoming.get("id"), str) else ""
-        name, arguments = words_of(function.get("name") or ""), function.get("arguments")
-        text = arguments_text(arguments) if arguments is not None else ""
-        number = self._call_number(incoming.get("index"), (identity, name, text), position, count)
+        piece, index = called(incoming), place_of(incoming, -1)
+        text, kept = piece.text or "", piece.kept
+        if not (self._calls or piece.identity or piece.name or text):
+            return []  # some servers send one in each answer
+        number = self._call_number(index, piece, position, count)
         call = self._calls[number]
-        call.name = call.name or name
-        extras = call_extras(incoming) if inner is not None else {}
-        if text.strip() == "{}" and not call.arguments.has_begun:
-            call.is_empty, text = True, ""
-        elif text:
-            call.is_empty = False
+        call.name = call.name or piece.name
+        if call.kind == "function" and not call.arguments.has_begun:
+            text = call.begun(text)
+        elif text[:1] == "{" and self._is_repeated(number, call, text):
+            text = ""
+        if text:
             call.arguments.add(text)
         if not call.given_id:
-            call.extras |= extras
+            call.extras |= kept
             call.waiting += [text] if text else []
             return self._announce(number, call) if call.name else []
-        if extras:
-            self._state.call(number, "", "", "", extras)
-        late: list[Json] = [] if not extras or self._legacy else [_delta(number, {"arguments": ""}, **extras)]
-        return late + (self._piece(number, text) if text else [])
+        if kept:
+            self._state.call(number, "", "", "", kept)
+        late: list[Json] = (
+            [] if not kept or self._legacy else [_delta(number, call.kind, {_TEXTS[call.kind]: ""}, **kept)]
+        )
+        return late + (self._piece(number, call, text) if text else [])
 
-    def _call_number(self, index: Any, piece: tuple[str, str, str], position: int, count: int) -> int:
-        """Which call a piece `(id, name, arguments)` belongs to: by its index, else by its id, else to the last one.
+    def _call_number(self, index: int, piece: Called, position: int, count: int) -> int:
+        """Which call a piece belongs to: by its id and index, else by one of them, else to the last one.
 
         A piece that names a function begins another call where it has another id, or where the arguments so far are
-        complete and it has some of its own: some servers send one index, or one id, for every call.
+        complete and it has some of its own: some servers send one index, or one id, for every call. One without a name
+        and id goes on with a call that is not complete, whatever its index.
         """
-        identity, name, _ = piece
-        if isinstance(index, int):
-            known = self._by_index.get(index)
-            if known is None or _begins_another(self._calls[known], *piece):
-                known = self._by_index[index] = self._add_call(identity)
-            call = self._calls[known]
-            call.own_id = call.own_id or identity
-            return known
-        for number in reversed(range(len(self._calls))):
-            if identity and self._calls[number].own_id == identity:
-                return self._add_call(identity) if _begins_another(self._calls[number], *piece) else number
-        last = self._calls[-1] if self._calls else None
-        if last is None or (identity and last.own_id) or (name and last.name):
-            return self._add_call(identity)
-        return len(self._calls) - 1 if count == 1 else min(position, len(self._calls) - 1)
+        identity = piece.identity
+        known = self._by_index.get(index)
+        if identity and (known is None or self._calls[known].own_id not in ("", identity)):
+            same = [number for number, call in enumerate(self._calls) if call.own_id == identity]
+            known = same[-1] if same and not (piece.name and index >= 0) else known
+        if known is None and index < 0:
+            last = self._calls[-1] if self._calls else None
+            if last is not None and not ((identity and last.own_id) or (piece.name and last.name)):
+                known = len(self._calls) - 1 if count == 1 else min(position, len(self._calls) - 1)
+        elif known is None and self._calls and not (identity or piece.name or self._calls[-1].arguments.is_complete()):
+            known = len(self._calls) - 1
+        if known is None or _begins_another(self._calls[known], piece):
+            known = self._add_call(piece)
+        if index >= 0:
+            self._by_index[index] = known
+        call = self._calls[known]
+        call.own_id = call.own_id or identity
+        return known
 
-    def _add_call(self, identity: str) -> int:
+    def _add_call(self, piece: Called) -> int:
         if len(self._calls) >= MAX_CALLS:
             raise UpstreamError(TOO_MANY_CALLS)
-        self._calls.append(_Call(identity))
+        self._calls.append(_Call(piece.identity, piece.kind))
         return len(self._calls) - 1
 
     def _announce(self, number: int, call: _Call) -> list[Json]:
         call.given_id = self._ids.unique(call.own_id or new_id("call_"))
         self._state.call(number, call.given_id, call.name, "", call.extras)
-        first: Json = {"name": call.name, "arguments": ""}
+        first: Json = {"name": call.name, _TEXTS[call.kind]: ""}
         waiting = "".join(call.waiting)
         call.waiting.clear()
         if self._legacy:
             head: list[Json] = [{"function_call": first}] if number == 0 else []
         else:
-            head = [_delta(number, first, id=call.given_id, type="function", **call.extras)]
-        return head + (self._piece(number, waiting) if waiting else [])
+            head = [_delta(number, call.kind, first, id=call.given_id, type=call.kind, **call.extras)]
+        return head + (self._piece(number, call, waiting) if waiting else [])
 
-    def _piece(self, number: int, text: str) -> list[Json]:
+    def _piece(self, number: int, call: _Call, text: str) -> list[Json]:
         self._state.call(number, "", "", text, {})
         if self._legacy:
             return [{"function_call": {"arguments": text}}] if number == 0 else []
-        return [_delta(number, {"arguments": text})]
+        return [_delta(number, call.kind, {_TEXTS[call.kind]: text})]
+
+    def _is_repeated(self, number: int, call: _Call, text: str) -> bool:
+        """Whether a piece has all arguments again, as some servers send them at the end."""
+        known = self._state.calls.get(number)
+        return known is not None and call.arguments.is_complete() and text == "".join(known["arguments"])
 
 
-def _begins_another(call: _Call, identity: str, name: str, text: str) -> bool:
-    if not name or not call.given_id:
+def _begins_another(call: _Call, piece: Called) -> bool:
+    if not piece.name or not call.given_id:
         return False
-    if identity and call.own_id and identity != call.own_id:
+    if piece.identity and call.own_id and piece.identity != call.own_id:
         return True
-    if call.is_empty:
-        return name != call.name
-    return bool(text) and call.arguments.is_complete()
+    if call.held:
+        return piece.name != call.name
+    return bool(piece.text) and call.arguments.is_complete()
 
 
-def _delta(number: int, function: Json, **more: Any) -> Json:
-    return {"tool_calls": [{"index": number, **more, "function": function}]}
+def _delta(number: int, kind: str, inner: Json, **more: Any) -> Json:
+    return {"tool_calls": [{"index": number, **more, kind: inner}]}

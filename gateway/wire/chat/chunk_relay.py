@@ -20,7 +20,7 @@ import orjson
 from gateway.domain import Event, EventBatch
 from gateway.texts import Edit, TextSlot, drop_logprobs, edited
 from gateway.wire import sse
-from gateway.wire.untrusted_json import utf8_size
+from gateway.wire.untrusted_json import table_in, tables_in, utf8_size
 
 _CONTENT_KEY = re.compile(rb'"content"\s*:\s*"')
 _PLAIN_TEXT = re.compile(rb'(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}))*+')
@@ -171,6 +171,7 @@ def split_around_content(data: bytes) -> tuple[bytes, bytes] | None:
         probe = orjson.loads(before + b"X" + after)
     except orjson.JSONDecodeError:  # it was decoded with its invalid UTF-8 replaced, so its bytes cannot be relayed
         return None
-    if len(probe["choices"]) != 1 or probe["choices"][0]["delta"].get("content") != "X":
+    choices = tables_in(probe, "choices")
+    if len(choices) != 1 or table_in(choices[0], "delta").get("content") != "X":
         return None
     return before, after

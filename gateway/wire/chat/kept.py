@@ -20,12 +20,13 @@ import orjson
 
 from gateway.domain import Json
 from gateway.wire.chat.call_ids import MARK
-from gateway.wire.untrusted_json import table_in, tables_in
+from gateway.wire.untrusted_json import list_in, table_in, tables_in
 
 STATE = "gateway_state"
 """The member of a message in which a translated conversation has the state that its client handed back."""
-THOUGHTS = ("reasoning_content", "reasoning")
-"""Names under which upstreams write thoughts as text: DeepSeek and most, then vLLM, Ollama, OpenRouter."""
+THOUGHTS = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
+"""Names under which upstreams write thoughts as text: DeepSeek and most; vLLM, OpenRouter; Copilot; Ollama."""
+SHOWN_AS_TEXT = frozenset(THOUGHTS)
 BETWEEN_TURNS = frozenset((STATE, *THOUGHTS))
 """Members of a message that are another upstream's, or written in another way for this one."""
 _OF_MESSAGE = frozenset(("role", "content", "refusal", "tool_calls", "function_call", "name", *THOUGHTS, STATE))
@@ -50,8 +51,12 @@ NO_CARRIER = Carrier()
 
 
 def extras(message: Json) -> Json:
-    """The members of a message or delta that are kept as they came."""
-    return {name: value for name, value in message.items() if name not in _OF_MESSAGE}
+    """The members of a message or delta that are kept as they came; thoughts that are no text among them."""
+    return {
+        name: value
+        for name, value in message.items()
+        if name not in _OF_MESSAGE or (name in THOUGHTS and isinstance(value, dict | list))
+    }
 
 
 def call_extras(call: Json) -> Json:
@@ -68,27 +73,15 @@ def thoughts_of(message: Json) -> tuple[str, str]:
     return "", ""
 
 
-def split_parts(content: list[Any]) -> tuple[str, str, list[Json]]:
-    """`(text, thoughts, thinking parts)` of a content that is a list of parts, plain strings among them (Mistral).
-
-    split_parts([{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}, "Yes."])
-    # ("Yes.", "Hm.", [{"type": "thinking", …}])
-    """
-    texts, thoughts, parts = list[str](), list[str](), list[Json]()
-    for part in content:
-        if isinstance(part, str):
-            texts.append(part)
-        elif isinstance(part, dict) and part.get("type") in ("thinking", "reasoning"):
-            parts.append(part)
-            inner = part.get("thinking", part.get("text"))
-            thoughts += [inner] if isinstance(inner, str) else _texts(tables_in(part, "thinking"))
-        elif isinstance(part, dict):
-            texts += _texts([part])
-    return "".join(texts), "".join(thoughts), parts
+def texts_of(parts: Iterable[Any], *names: str) -> list[str]:
+    """The texts of parts: strings, or objects that have one under one of these names (`text`), perhaps as `{value}`."""
+    found = [part if isinstance(part, str) else _first_of(part, names or ("text",)) for part in parts]
+    return [text for text in found if isinstance(text, str)]
 
 
-def _texts(parts: Iterable[Json]) -> list[str]:
-    return [text for part in parts if isinstance(text := part.get("text"), str)]
+def _first_of(part: Any, names: Iterable[str]) -> Any:
+    value = next((part[name] for name in names if part.get(name)), None) if isinstance(part, dict) else None
+    return value.get("value") if isinstance(value, dict) else value
 
 
 class StateSoFar:
@@ -145,9 +138,9 @@ def prints_of(before: Json | None, message: Json) -> Iterator[tuple[bytes, bytes
     The id alone is not enough: some models number the calls of each turn anew.
     """
     for call in tables_in(message, "tool_calls"):
-        function = table_in(call, "function")
-        arguments = function.get("arguments")
-        yield _prints(before, str(call.get("id")), str(function.get("name")), str(arguments or ""))
+        inner = table_in(call, "function") or table_in(call, "custom")
+        arguments = inner.get("arguments") or inner.get("input")
+        yield _prints(before, str(call.get("id")), str(inner.get("name")), str(arguments or ""))
 
 
 def _prints(before: Json | None, identity: str, name: str, arguments: str) -> tuple[bytes, bytes]:
@@ -156,7 +149,7 @@ def _prints(before: Json | None, identity: str, name: str, arguments: str) -> tu
     call = "\0".join((identity, name, arguments)).encode(errors="replace")
     alone = hashlib.blake2b(call, digest_size=16)
     content = before.get("content") if before else None
-    texts = [content] if isinstance(content, str) else _texts(tables_in(before, "content"))
+    texts = [content] if isinstance(content, str) else texts_of(list_in(before, "content"))
     after = alone.copy()
     after.update("\0\0".join(("", *texts)).encode(errors="replace"))
     return after.digest(), alone.digest()
@@ -188,11 +181,12 @@ def given_back(message: Json, state: Json | None, to: str, form: str) -> Json:
     if kept_calls and sent.get("tool_calls"):
         sent["tool_calls"] = [{**call, **table_in(kept_calls, call.get("id"))} for call in sent["tool_calls"]]
     name, text = thoughts_of(sent)
-    if state is not None and state.get("thoughts"):
-        name, text = state["thoughts"]
+    if state is not None:
+        name, text = state.get("thoughts") or ("", "")
     parts = state.get("parts") if state is not None else None
     for each in THOUGHTS:
-        sent.pop(each, None)
+        if not isinstance(sent.get(each), dict | list):
+            sent.pop(each, None)
     if parts or (text and form == "parts"):
         parts = parts or [{"type": "thinking", "thinking": [{"type": "text", "text": text}], "closed": True}]
         content = sent.get("content")

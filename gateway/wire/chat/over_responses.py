@@ -15,7 +15,7 @@ import orjson
 
 from gateway.domain import Json
 from gateway.wire.chat.request import flat
-from gateway.wire.mended_json import mended_json
+from gateway.wire.mended_json import Halves, mended_json
 from gateway.wire.untrusted_json import list_in, table_in, tables_in
 from gateway.wire.url_citations import nested
 
@@ -32,20 +32,28 @@ _TEXT_EVENTS = {
     "response.reasoning_summary_text.delta": "reasoning_content",
     "response.reasoning_text.delta": "reasoning_content",
 }
+_CALLS = {"function_call": ("function", "arguments"), "custom_tool_call": ("custom", "input")}
+"""Items of calls: chat's kind of each, and the member with its text on both routes."""
+_PIECES = {
+    "response.function_call_arguments.delta": "function_call",
+    "response.custom_tool_call_input.delta": "custom_tool_call",
+}
 _ENDS = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 
 def to_responses(chat: Json) -> Json:
     """The responses body for an upstream's chat body."""
     body = {name: value for name, value in chat.items() if name not in _TRANSLATED}
-    body |= {"input": [item for message in chat["messages"] for item in _items(message)], "store": False}
+    calls = [call for message in chat["messages"] for call in tables_in(message, "tool_calls")]
+    custom = {str(call.get("id")) for call in calls if "custom" in call}
+    body |= {"input": [item for message in chat["messages"] for item in _items(message, custom)], "store": False}
     body["include"] = ["reasoning.encrypted_content"]
     if (limit := chat.get("max_completion_tokens", chat.get("max_tokens"))) is not None:
         body["max_output_tokens"] = limit
     if chat.get("tools"):
-        body["tools"] = [flat(tool) for tool in chat["tools"]]
+        body["tools"] = [flat(flat(tool), "custom") for tool in chat["tools"]]
     if "tool_choice" in chat:
-        body["tool_choice"] = flat(chat["tool_choice"])
+        body["tool_choice"] = flat(flat(chat["tool_choice"]), "custom")
     if effort := chat.get("reasoning_effort"):
         body["reasoning"] = {"effort": effort}
     text = {"format": flat(form, "json_schema")} if (form := table_in(chat, "response_format")) else {}
@@ -54,10 +62,12 @@ def to_responses(chat: Json) -> Json:
     return {**body, "text": text} if text else body
 
 
-def _items(message: Json) -> Iterator[Json]:
+def _items(message: Json, custom: set[str]) -> Iterator[Json]:
+    """`custom`: ids of custom calls."""
     role, content = message["role"], message.get("content")
     if role == "tool":
-        yield {"type": "function_call_output", "call_id": message.get("tool_call_id"), "output": _joined(content)}
+        kind = "custom_tool_call_output" if str(message.get("tool_call_id")) in custom else "function_call_output"
+        yield {"type": kind, "call_id": message.get("tool_call_id"), "output": _joined(content)}
         return
     yield from tables_in(message, _ITEMS)
     kind = "output_text" if role == "assistant" else "input_text"
@@ -65,9 +75,10 @@ def _items(message: Json) -> Iterator[Json]:
     if parts:
         yield {"role": role, "content": [_part(part, kind) for part in parts]}
     for call in tables_in(message, "tool_calls"):
-        function = table_in(call, "function")
-        named = {"name": function.get("name"), "arguments": function.get("arguments") or "{}"}
-        yield {"type": "function_call", "call_id": call.get("id"), **named}
+        kind = "custom_tool_call" if "custom" in call else "function_call"
+        inner, field = table_in(call, _CALLS[kind][0]), _CALLS[kind][1]
+        text = inner.get(field) or ("{}" if kind == "function_call" else "")
+        yield {"type": kind, "call_id": call.get("id"), "name": inner.get("name"), field: text}
 
 
 def _part(part: Json, kind: str) -> Json:
@@ -100,15 +111,19 @@ def to_completion(response: Json) -> Json:
             kept.append(item)
             texts = [part.get("text") or "" for name in ("summary", "content") for part in tables_in(item, name)]
             message["reasoning_content"] = message.get("reasoning_content", "") + "".join(texts)
-        elif kind == "function_call":
-            function = {"name": item.get("name"), "arguments": item.get("arguments")}
-            calls.append({"id": item.get("call_id"), "type": "function", "function": function})
+        elif kind in _CALLS:
+            calls.append(_call_of(item))
     message |= {"tool_calls": calls} if calls else {}
     message |= {"annotations": notes} if notes else {}
     message |= {_ITEMS: kept} if kept else {}
     choice = {"index": 0, "message": message, "finish_reason": _finish(response, has_calls=bool(calls))}
     named = {"id": response.get("id"), "created": response.get("created_at"), "usage": response.get("usage")}
     return {**named, "object": "chat.completion", "choices": [choice]}
+
+
+def _call_of(item: Json) -> Json:
+    kind, field = _CALLS[item["type"]]
+    return {"id": item.get("call_id"), "type": kind, kind: {"name": item.get("name"), field: item.get(field) or ""}}
 
 
 def _finish(response: Json, *, has_calls: bool) -> str:
@@ -123,6 +138,7 @@ class ChunksOfEvents:
 
     def __init__(self) -> None:
         self._calls: dict[Any, int] = {}
+        self._halves = Halves()
         self._sent: set[Any] = set()
         """Places in the output of which text or arguments have come: some servers send them at their end alone."""
         self._chars = 0
@@ -132,7 +148,7 @@ class ChunksOfEvents:
     def take(self, data: bytes) -> list[bytes]:
         """The chunks for an event; what is no event goes on as it is."""
         try:
-            event = mended_json(data)
+            event = mended_json(data, self._halves)
         except orjson.JSONDecodeError:
             return [data]
         if not isinstance(event, dict):
@@ -150,15 +166,15 @@ class ChunksOfEvents:
         if kind == "response.output_text.annotation.added":
             begin = self._begins.get((place, event.get("content_index")), self._chars)
             return [_chunk({"annotations": [nested(table_in(event, "annotation"), begin)]})]
-        if kind == "response.output_item.added" and item.get("type") == "function_call":
+        if kind == "response.output_item.added" and item.get("type") in _CALLS:
             number = self._calls[place] = len(self._calls)
-            self._sent |= {place} if item.get("arguments") else set()
-            function = {"name": item.get("name"), "arguments": item.get("arguments") or ""}
-            return [_chunk({"tool_calls": [{"index": number, "id": item.get("call_id"), "function": function}]})]
-        if kind == "response.function_call_arguments.delta":
+            self._sent |= {place} if item.get("arguments") or item.get("input") else set()
+            return [_chunk({"tool_calls": [{"index": number, **_call_of(item)}]})]
+        if kind in _PIECES:
             number = self._calls.get(place, max(len(self._calls) - 1, 0))
             self._sent.add(place)
-            return [_chunk({"tool_calls": [{"index": number, "function": {"arguments": event.get("delta")}}]})]
+            name, field = _CALLS[_PIECES[kind]]
+            return [_chunk({"tool_calls": [{"index": number, name: {field: event.get("delta")}}]})]
         if kind == "response.output_item.done":
             return self._rest(item, place)
         if kind in ("response.completed", "response.incomplete"):

@@ -16,6 +16,7 @@ from gateway.wire.caller_addresses import refuse_addresses, refuse_media
 from gateway.wire.chat.call_ids import MARK
 from gateway.wire.chat.kept import BETWEEN_TURNS
 from gateway.wire.parameters import Rules
+from gateway.wire.untrusted_json import table_in
 
 _HOST_OR_CREDENTIAL = frozenset({
     "api_base", "base_url", "api_key", "apikey", "api_version", "api_type", "api_host", "api_url", "authorization",
@@ -40,6 +41,10 @@ CACHE = "gateway_cache"
 """The member of a text part or tool in which a translated request has its caller's `cache_control`."""
 THINKING = "gateway_thinking"
 """The member of a translated request with the tokens that its caller has given to thoughts. No upstream gets it."""
+_OF_TOOLS = ("tools", "tool_choice", "parallel_tool_calls")
+"""Fields that upstreams refuse in a request without tools."""
+_COMBINED = frozenset(("$ref", "anyOf", "oneOf", "allOf"))
+"""Words by which a schema of an object has its properties elsewhere."""
 _JSON_ONLY = "Answer with one valid JSON object and nothing else: no prose, no code fence."
 
 
@@ -60,8 +65,9 @@ class OpenCalls:
             if isinstance(value, str):
                 self._numbers[kind, value].append(number)
 
-    def take(self, call_id: str | None, name: str | None) -> Any:
-        """Close the call that a result answers, and return its id: by id; without one by name, else the oldest.
+    def take(self, call_id: str | None, name: str | None, *, exact: bool = False) -> Any:
+        """Close the call that a result answers, and return its id: by id; without one by name, else the oldest unless
+        `exact`.
 
         None when there is no such call.
         """
@@ -70,7 +76,7 @@ class OpenCalls:
         while numbers:
             if (number := numbers.popleft()) in self._calls:
                 return self._calls.pop(number)
-        return self._calls.popitem(last=False)[1] if self._calls and not call_id else None
+        return self._calls.popitem(last=False)[1] if self._calls and not (call_id or exact) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +154,11 @@ def to_upstream(body: Json, options: UpstreamOptions, *, user: str | None = None
     if not is_plain and any(map(_is_old_call, messages)):
         sent["messages"] = _pair_calls(sent["messages"])
     if "tools" in sent:
-        sent["tools"] = [_with_cache(nested_tool(tool), options.rules.caches) for tool in sent["tools"] or ()]
-        if not sent["tools"]:
-            sent.pop("tools")
-    if "tool_choice" in sent:
+        sent["tools"] = [_with_cache(_upstream_tool(tool), options.rules.caches) for tool in sent["tools"] or ()]
+    if not sent.get("tools"):
+        for name in _OF_TOOLS:
+            sent.pop(name, None)
+    elif "tool_choice" in sent:
         sent["tool_choice"] = nested_choice(sent["tool_choice"])
     if needs_json_check(body, options):
         sent.pop("response_format")
@@ -160,7 +167,7 @@ def to_upstream(body: Json, options: UpstreamOptions, *, user: str | None = None
         sent["stream_options"] = {**(body.get("stream_options") or {}), "include_usage": True}
     else:
         sent.pop("stream_options", None)
-    for name in [name for name, value in sent.items() if value is None]:
+    for name in [name for name, value in sent.items() if value is None or (value == [] and name == "stop")]:
         del sent[name]
     if options.one_system:
         sent["messages"] = _with_one_system(sent["messages"])
@@ -198,6 +205,29 @@ def nested_tool(tool: Any) -> Any:
         return tool
     names = ("name", "description", "parameters", "strict")
     return {"type": "function", "function": {n: tool[n] for n in names if tool.get(n) is not None}}
+
+
+def _upstream_tool(tool: Any) -> Any:
+    tool = nested_tool(tool)
+    function = table_in(tool, "function")
+    return {**tool, "function": with_parameters(function)} if function else tool
+
+
+def with_parameters(function: Json) -> Json:
+    """A tool's function, or a flat tool, whose parameters are the schema of an object, as upstreams demand: callers
+    write tools without parameters in many ways. A schema of another kind is not changed.
+
+    with_parameters({"name": "now", "parameters": None})
+    # {"name": "now", "parameters": {"type": "object", "properties": {}}}
+    """
+    schema = function.get("parameters") or {}
+    if not isinstance(schema, dict) or (schema.get("type") == "object" and isinstance(schema.get("properties"), dict)):
+        return function
+    if schema.get("type") not in (None, "object") or schema.keys() & _COMBINED:
+        return function
+    said = {name: value for name, value in schema.items() if value is not None}
+    properties = {"type": "object", "properties": schema.get("properties") or {}}
+    return {**function, "parameters": {**said, **properties}}
 
 
 def flat(value: Any, member: str = "function") -> Any:
@@ -310,9 +340,14 @@ def _linked_result(message: Json, open_calls: OpenCalls) -> Json:
     call_id, name = message.get("tool_call_id"), message.get("name")
     call = open_calls.take(call_id, name)
     if call is None and not call_id:
-        return {"role": "user", "content": f"[result of {name or 'a tool'}]\n{_text_of(message.get('content'))}"}
+        return {"role": "user", "content": f"{result_head(name)}\n{_text_of(message.get('content'))}"}
     result = {"role": "tool", "tool_call_id": call_id or call, "content": message.get("content")}
     return {**result, "name": name} if name else result
+
+
+def result_head(name: Any) -> str:
+    """The first line of a result that is told to a model as a user's words: it belongs to no call."""
+    return f"[result of {name or 'a tool'}]"
 
 
 def _text_of(content: Any) -> str:

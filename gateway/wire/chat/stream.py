@@ -36,6 +36,7 @@ from gateway.wire.chat.answer import (
     AnswerContext,
     failure_of,
     finish_reason,
+    nested_usage,
     new_id,
     normalise_usage,
     others,
@@ -44,19 +45,29 @@ from gateway.wire.chat.answer import (
 )
 from gateway.wire.chat.calls import CallDeltas
 from gateway.wire.chat.chunk_relay import MAX_RELAYED_BYTES, ChunkPattern, split_around_content
-from gateway.wire.chat.kept import StateSoFar, extras, split_parts, thoughts_of
-from gateway.wire.mended_json import mended_json
+from gateway.wire.chat.kept import SHOWN_AS_TEXT, StateSoFar
+from gateway.wire.chat.over_responses import to_completion
+from gateway.wire.chat.said import called, place_of, said
+from gateway.wire.mended_json import Halves, mended_json
 from gateway.wire.openai_error import error_in_answer
 
 
-def decode_chunk(data: bytes) -> Json:
+def decode_chunk(data: bytes, halves: Halves | None = None) -> Json:
     """A chunk that may be read. Raises UpstreamError: not JSON, of another shape, too many choices, or an error."""
     try:
-        chunk = mended_json(data)
+        chunk = mended_json(data, halves)
     except orjson.JSONDecodeError:
         raise UpstreamError("the upstream sent a chunk that is not JSON") from None
     if (error := error_in_answer(chunk)) is not None:
         raise error
+    if isinstance(chunk, list) and len(chunk) == 1:
+        chunk = chunk[0]
+    if chunk is None:
+        return {}
+    if isinstance(chunk, dict) and isinstance(chunk.get("choices"), dict):
+        chunk["choices"] = [chunk["choices"]]
+    elif isinstance(chunk, dict) and "output" in chunk:
+        chunk = to_completion(chunk)
     if not isinstance(chunk, dict) or not isinstance(chunk.get("choices") or [], list):
         raise UpstreamError("the upstream sent a chunk that is not valid")
     if len(chunk.get("choices") or ()) > MAX_CHOICES:
@@ -76,12 +87,14 @@ _AROUND_CHARS = 24
 
 class _Choice:
     """What is known of one choice. `text` is kept only where JSON will be checked.
-    `others`: its members that no event has had yet, as the upstream sent them."""
+    `others`: its members that no event has had yet, as the upstream sent them. `has_delta`: one of its deltas has said
+    something. `is_named`: its thoughts are texts with a name, no parts; None before the first."""
 
-    __slots__ = ("calls", "finish", "others", "started", "state", "text")
+    __slots__ = ("calls", "finish", "has_delta", "is_named", "others", "started", "state", "text")
 
     def __init__(self, context: AnswerContext, state: StateSoFar) -> None:
-        self.started = False
+        self.started = self.has_delta = False
+        self.is_named: bool | None = None
         self.finish: str | None = None
         self.others: Json = {}
         self.state = state
@@ -89,6 +102,8 @@ class _Choice:
         self.text: list[str] = []
 
 
+_PLAIN_DELTA = frozenset(("role", "content"))
+"""Members of a delta that is a text alone."""
 _LEAST_JOINED = 4
 """Plain chunks that come together and are worth joining."""
 
@@ -105,6 +120,7 @@ class ChatStream:
         self._keep_text = keep_text
         self._id = ""
         self._created = 0
+        self._halves = Halves()
         self._fingerprint: Any = context.fingerprint
         self._choices: dict[int, _Choice] = {}
         self._usage: Json = {}
@@ -215,18 +231,23 @@ class ChatStream:
 
     def _normalised(self, data: bytes) -> Iterator[Event]:
         """Our events for the data of one of theirs. Raises UpstreamError for an error object and for invalid chunks."""
-        if data.strip() == b"[DONE]":
+        data = data.removeprefix(b"data:").strip()  # some servers write the field's name twice
+        if data == b"[DONE]":
             self.done = True
             return
-        chunk = decode_chunk(data)
-        if isinstance(chunk.get("usage"), dict):
-            self._usage |= others(chunk["usage"], frozenset())
+        chunk = decode_chunk(data, self._halves)
+        if usage := chunk.get("usage"):
+            self._note_usage(usage)
         self._identify(chunk)
-        self._others |= others(chunk, OF_ANSWER)
+        if more := others(chunk, OF_ANSWER):
+            self._others |= more
+            self._note_usage(nested_usage(more))
         for position, choice in enumerate(chunk.get("choices") or ()):
             if not isinstance(choice, dict):
                 raise UpstreamError("the upstream sent a chunk that is not valid")
             yield from self._choice_events(choice, position, data)
+        if self._halves.held:
+            self._patterns.clear()  # the rest of a character comes first
         self.finished = len(self._choices) >= (self._context.request.get("n") or 1) and self._all_ended
 
     @property
@@ -282,15 +303,24 @@ class ChatStream:
         return chunk
 
     def _choice_events(self, incoming: Json, position: int, data: bytes) -> Iterator[Event]:
-        index = incoming["index"] if isinstance(incoming.get("index"), int) else position
+        index = incoming.get("index")
+        if type(index) is not int:
+            index = place_of(incoming, position)
         if index not in self._choices and len(self._choices) >= MAX_CHOICES:
             raise UpstreamError("the upstream sent too many choices")
         choice = self._choices.get(index)
         if choice is None:
             choice = self._choices[index] = _Choice(self._context, self._context.state_of(index))
-        delta = incoming.get("delta") or incoming.get("message")  # `message`: a whole answer instead of a stream
-        deltas = self._deltas(choice, delta if isinstance(delta, dict) else {})
-        choice.others |= others(incoming, OF_CHOICE)
+        delta = incoming.get("delta")
+        if not delta and not choice.has_delta:  # one that follows deltas says them all again
+            delta = incoming.get("message") or incoming.pop("text", None) or delta
+            deltas = self._deltas(choice, delta or {})
+        else:
+            deltas = self._deltas(choice, delta or {})
+            choice.has_delta = choice.has_delta or bool(deltas)
+        if more := others(incoming, OF_CHOICE):
+            choice.others |= more
+            self._note_usage(more.get("usage"))
         if (failure := failure_of(incoming)) is not None:
             raise failure
         if reported := reason_of(incoming):
@@ -299,6 +329,8 @@ class ChatStream:
                 raise UpstreamError("the upstream failed while it was answering")
             choice.finish = reason
             deltas += choice.calls.flush()
+            if self._halves.held.pop(f".0.choices.{index}.delta.content", ""):
+                deltas.append({"content": "\ufffd"})
         elif choice.finish:
             choice.finish = finish_reason(choice.finish, has_calls=choice.calls.any, legacy=self._context.legacy)
         if not choice.started and (deltas or choice.finish or delta is not None):
@@ -320,36 +352,39 @@ class ChatStream:
             ending, choice.others = {**choice.others, **ending}, {}
         return Event.from_data(self._envelope([ending]))
 
-    def _deltas(self, choice: _Choice, delta: Json) -> list[Json]:
+    def _deltas(self, choice: _Choice, delta: Any) -> list[Json]:
         """The delta split into deltas of one field each: thoughts, text, refusal, what is kept as it came, calls. Empty
         fields are dropped."""
-        deltas: list[Json] = []
-        name, thoughts = thoughts_of(delta)
-        content, parts = delta.get("content"), list[Json]()
-        if name:
-            choice.state.think(name, thoughts)
-        if isinstance(content, list):
-            content, inner, parts = split_parts(content)
-            thoughts = thoughts or inner
-        if thoughts:
-            deltas.append({"reasoning_content": thoughts})
-        if isinstance(content, str) and content:
-            self._characters += len(content)
+        if type(delta) is dict and delta.keys() <= _PLAIN_DELTA and type(delta.get("content", "")) is str:
+            text = delta.get("content", "")
+            self._characters += len(text)
             if self._keep_text:
-                choice.text.append(content)
-            deltas.append({"content": content})
-        if isinstance(delta.get("refusal"), str) and delta["refusal"]:
-            deltas.append({"refusal": delta["refusal"]})
-        kept = {key: value for key, value in extras(delta).items() if value is not None}
-        if kept or parts:
-            choice.state.take(kept, parts)
-            deltas += [kept] if kept else []
-        calls = delta.get("tool_calls")
-        if not calls and isinstance(delta.get("function_call"), dict):
-            calls = [{"index": 0, "function": delta["function_call"]}]
-        if isinstance(calls, list):
-            deltas += choice.calls.take(calls)
-        return deltas
+                choice.text.append(text)
+            return [{"content": text}] if text else []
+        told = said(delta)
+        if told.name:
+            choice.state.think(told.name, told.thoughts)
+        if told.thoughts and choice.is_named is None:
+            choice.is_named = bool(told.name)
+        thoughts = told.thoughts if choice.is_named is bool(told.name) else ""  # details repeat what has a name
+        texts = {"reasoning_content": thoughts, "content": told.text, "refusal": told.refusal}
+        deltas: list[Json] = [{name: text} for name, text in texts.items() if text]
+        self._characters += len(told.text)
+        if self._keep_text:
+            choice.text.append(told.text)
+        kept = others(told.kept, frozenset())
+        if kept or told.parts:
+            choice.state.take(kept, told.parts)
+            shown = others(kept, SHOWN_AS_TEXT)
+            deltas += [shown] if shown else []
+            self._note_usage(kept.get("usage"))
+        return deltas + choice.calls.take(told.calls) if told.calls else deltas
+
+    def _note_usage(self, usage: Any) -> None:
+        """Add counts that are told; 0 takes the place of none."""
+        if isinstance(usage, dict):
+            told = others(usage, frozenset())
+            self._usage |= {name: value for name, value in told.items() if value or name not in self._usage}
 
     def _learn_pattern(self, choice: _Choice, index: int, data: bytes, ours: Json) -> None:
         """Learn the bytes around this chunk's text, if its text is all that can differ. Bounded by _MAX_LEARNT."""
@@ -369,7 +404,7 @@ def _cost_of(delta: Json) -> int:
         return _AROUND_CHARS + len(value)
     if name in ("tool_calls", "function_call"):
         calls = value if name == "tool_calls" else (value,)
-        return _AROUND_CHARS + sum(len(each.get("function", each).get("arguments") or "") for each in calls)
+        return _AROUND_CHARS + sum(len(called(each).text or "") for each in calls)
     return _AROUND_CHARS + len(orjson.dumps(delta, default=str))
 
 

@@ -29,7 +29,8 @@ import orjson
 from gateway.domain import Event, Json
 from gateway.errors import UpstreamError
 from gateway.wire.chat.calls import JsonEnd
-from gateway.wire.chat.kept import NO_CARRIER, Carrier, call_extras
+from gateway.wire.chat.kept import NO_CARRIER, Carrier
+from gateway.wire.chat.said import called
 from gateway.wire.messages.client_tools import named_block
 from gateway.wire.messages.object import new_id
 
@@ -54,7 +55,7 @@ class Blocks:
         self.content: list[Json] = []
         self.broken_call = False
         self._open: _Key | None = None
-        self._arguments = JsonEnd()
+        self._arguments, self._is_free = JsonEnd(), False
         self._closed_calls: set[int] = set()
         self._text: list[str] = []  # of the open block
         self._waiting: OrderedDict[_Key, list[Json]] = OrderedDict()
@@ -70,7 +71,7 @@ class Blocks:
 
     def call(self, delta: Json) -> Iterator[Event]:
         """A piece of a tool call, `{index, id?, function: {name?, arguments?}}`. Raises UpstreamError."""
-        index, arguments = int(delta.get("index") or 0), (delta.get("function") or {}).get("arguments")
+        index, arguments = int(delta.get("index") or 0), called(delta).text
         if index not in self._closed_calls:
             yield from self._take(index, delta)
         elif arguments and arguments.strip():
@@ -113,9 +114,8 @@ class Blocks:
             yield from self._stop()
             yield from self._start(key, piece)
         if isinstance(key, int):
-            if arguments := (piece.get("function") or {}).get("arguments"):
-                self._arguments.add(arguments)
-                yield from self._delta({"type": "input_json_delta", "partial_json": arguments})
+            if text := called(piece).text:
+                yield from self._input_delta(orjson.dumps(text).decode()[1:-1] if self._is_free else text)
         elif key == "thinking":
             if self._display != "omitted":
                 self._keep(piece["text"])
@@ -130,15 +130,16 @@ class Blocks:
         self._open, self._text = key, []
         block: Json
         if isinstance(key, int):
-            self._arguments = JsonEnd(keeps_text=self.is_whole)
-            name = (piece.get("function") or {}).get("name") or ""
+            self._arguments = JsonEnd()
+            _, _, name, _, kept = given = called(piece)
+            self._is_free = given.kind == "custom"  # its text is a string here: this API has no such calls
             made = {
                 "type": "tool_use",
                 "id": piece.get("id") or new_id("toolu"),
                 **named_block(self._long_names.get(name, name)),
                 "input": {},
             }
-            block = {**call_extras(piece), **made}
+            block = {**kept, **made}
         elif key == "thinking":
             block = {"type": "thinking", "thinking": "", "signature": ""}
         else:
@@ -148,6 +149,8 @@ class Blocks:
         self.content.append(block)
         shown = {**block, "citations": []} if "citations" in block else dict(block)
         yield from self._event("content_block_start", {"content_block": shown})
+        if isinstance(key, int) and self._is_free:
+            yield from self._input_delta('{"input":"')
 
     def _stop(self) -> Iterator[Event]:
         key, self._open = self._open, None
@@ -160,10 +163,17 @@ class Blocks:
             yield from self._delta({"type": "signature_delta", "signature": block["signature"]})
         elif isinstance(key, int):
             self._closed_calls.add(key)
+            if self._is_free:
+                yield from self._input_delta('"}')
             block["input"] = self._input() if self.is_whole else {}
         else:
             block["text"] = "".join(self._text)
         yield from self._event("content_block_stop", {})
+
+    def _input_delta(self, text: str) -> Iterator[Event]:
+        self._arguments.add(text)
+        self._keep(text)
+        yield from self._delta({"type": "input_json_delta", "partial_json": text})
 
     def _keep(self, text: str) -> None:
         if self.is_whole:
@@ -172,7 +182,7 @@ class Blocks:
     def _input(self) -> Json:
         """The open call's arguments as an object. An empty text means no arguments."""
         try:
-            decoded = orjson.loads(self._arguments.text() or "{}")
+            decoded = orjson.loads("".join(self._text) or "{}")
         except orjson.JSONDecodeError:
             decoded = None
         if isinstance(decoded, dict):

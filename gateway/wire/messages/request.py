@@ -15,13 +15,17 @@ from gateway.wire.chat.request import THINKING
 from gateway.wire.messages.chat_builder import ChatBuilder
 from gateway.wire.messages.error import NO_THREADS
 from gateway.wire.messages.tools import chat_tool, forced_kind, offered_tools, set_choice
-from gateway.wire.untrusted_json import table_in
+from gateway.wire.parameters import EFFORTS
+from gateway.wire.untrusted_json import table_in, texts_in
 
 _BILLING = "x-anthropic-billing-header:"
 """Beginning of a first system block of Claude Code. It changes with every version, so that no prompt cache would hit,
 and tells a model nothing."""
-_EFFORTS = {"low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high"}
-"""Values of `output_config.effort`, and of chat's `reasoning_effort`, which many upstreams know in three steps."""
+_TIERS = {"standard_only": "default"}
+"""Values of `service_tier` that chat has under another name."""
+_NAMED_SCHEMAS = ("properties", "$defs", "definitions", "patternProperties", "dependentSchemas")
+_SCHEMAS = ("items", "prefixItems", "anyOf", "oneOf", "allOf", "not", "if", "then", "else")
+"""Words of JSON Schema with schemas by name, and with one or a list of them."""
 _NOTHING: Mapping[str, Json] = MappingProxyType({})
 _SAME = ("temperature", "top_p", "top_k")
 _NOT_HERE = {
@@ -105,10 +109,30 @@ def _set_output(chat: Json, body: Json) -> None:
     if (body.get("thinking") or {}).get("type") == "disabled":
         chat["reasoning_effort"] = "none"  # in the upstream's own words: `wire.parameters`
     elif effort is not None:
-        if effort not in _EFFORTS:
-            raise InvalidRequest(f"output_config.effort: must be {', '.join(_EFFORTS)}", param="output_config.effort")
-        chat["reasoning_effort"] = _EFFORTS[effort]
+        if effort not in EFFORTS:
+            raise InvalidRequest(f"output_config.effort: must be {', '.join(EFFORTS)}", param="output_config.effort")
+        chat["reasoning_effort"] = effort
     form = config.get("format") or body.get("output_format")
     if isinstance(form, dict) and form.get("type") == "json_schema":
-        schema = {"name": "output", "schema": form.get("schema") or {}, "strict": True}
-        chat["response_format"] = {"type": "json_schema", "json_schema": schema}
+        schema = form.get("schema") or {}
+        named = {"name": "output", "schema": schema, "strict": _demands_all(schema)}
+        chat["response_format"] = {"type": "json_schema", "json_schema": named}
+    if tier := body.get("service_tier"):
+        chat["service_tier"] = _TIERS.get(tier, tier)
+
+
+def _demands_all(root: Any) -> bool:
+    """Whether every object that a schema describes has all its members and no others: servers refuse strict schemas
+    with optional ones."""
+    waiting = [root]
+    while waiting:
+        schema = waiting.pop()
+        if isinstance(schema, list):
+            waiting += schema
+        elif isinstance(schema, dict):
+            is_open = schema.get("additionalProperties", False) is not False
+            if is_open or not table_in(schema, "properties").keys() <= set(texts_in(schema, "required")):
+                return False
+            waiting += [each for name in _NAMED_SCHEMAS for each in table_in(schema, name).values()]
+            waiting += [schema[name] for name in _SCHEMAS if name in schema]
+    return True

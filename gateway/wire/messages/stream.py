@@ -93,6 +93,8 @@ class MessageStream:
         if self._is_refused and reason["stop_reason"] == "end_turn":
             reason["stop_reason"] = "refusal"
         usage = objects.usage_object(self._end.usage)
+        if tier := self._end.identity.get("service_tier"):
+            usage["service_tier"] = "standard" if tier == "default" else tier
         if self._server_tool_use:
             usage["server_tool_use"] = self._server_tool_use
         self.message |= {**reason, "usage": usage, "provider_specific_fields": self._end.backend or {}}

@@ -101,8 +101,7 @@ def chat_tool(tool: Json) -> Json:
     function: Json = {"name": short_name(tool["name"])}
     if isinstance(tool.get("description"), str):
         function["description"] = tool["description"]
-    schema = tool.get("input_schema")
-    function["parameters"] = schema if isinstance(schema, dict) else {"type": "object", "properties": {}}
+    function["parameters"] = tool.get("input_schema")
     if isinstance(tool.get("strict"), bool):
         function["strict"] = tool["strict"]
     mark = {CACHE: tool["cache_control"]} if isinstance(tool.get("cache_control"), dict) else {}

@@ -25,7 +25,7 @@ import orjson
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.wire.chat.kept import NO_CARRIER, STATE, Carrier
-from gateway.wire.chat.request import OpenCalls
+from gateway.wire.chat.request import OpenCalls, result_head
 from gateway.wire.responses.call_kinds import KIND_OF_CALL, KIND_OF_OUTPUT, arguments_of, ref_of_call
 from gateway.wire.responses.parts import PartsInTexts, output_content, text_of, user_content
 from gateway.wire.responses.tool_names import ToolNames
@@ -203,13 +203,16 @@ class MessageBuilder:
         call_id = item.get("call_id") or (item.get("id") if kind == "local_shell" else None)
         if call_id is None and kind == "tool_search":
             return
-        name = None if call_id else self._names.name_of(ref_of_call(item, kind))
-        is_named = isinstance(call_id, str) or (call_id is None and item.get("name"))
-        call = self._calls.take(call_id, name) if is_named else None
-        if call is None:
+        name = None if call_id or not item.get("name") else self._names.name_of(ref_of_call(item, kind))
+        call = self._calls.take(call_id, name, exact=True) if name or isinstance(call_id, str) else None
+        if call is None and call_id:
             raise InvalidRequest("no call of the input has this call_id", param=f"{where}.call_id")
         text, images = self._output(item, kind, where)
-        self._answer(call, text, images)
+        if call is not None:
+            self._answer(call, text, images)
+        else:  # the client's own note
+            texts = [{"type": "text", "text": f"{result_head(item.get('name'))}\n{text}"}, *images]
+            self._add_user({"role": "user", "content": texts if images else texts[0]["text"]})
 
     def _output(self, item: Json, kind: str, where: str) -> tuple[str, list[Json]]:
         """The text and images of an output item, whose value has another form for each kind."""

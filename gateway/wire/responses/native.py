@@ -13,8 +13,9 @@ from gateway.domain import Event, EventBatch, Json
 from gateway.errors import InvalidRequest, UpstreamError
 from gateway.wire import sse
 from gateway.wire.caller_addresses import refuse_addresses, refuse_in_items, refuse_in_tools, refuse_media
-from gateway.wire.chat.answer import NAME_OF_UPSTREAM, arguments_text
-from gateway.wire.chat.request import ImagePlace, UpstreamOptions, flat, without_hosts
+from gateway.wire.chat.answer import NAME_OF_UPSTREAM, told_usage
+from gateway.wire.chat.request import ImagePlace, UpstreamOptions, flat, result_head, with_parameters, without_hosts
+from gateway.wire.chat.said import arguments_text
 from gateway.wire.native_stream import PassedStream
 from gateway.wire.openai_error import error_in_stream
 from gateway.wire.responses import object as objects
@@ -45,7 +46,7 @@ _KEPT_HERE = ("previous_response_id", "conversation", "background", "user")
 
 def takes(body: Json) -> bool:
     """True when /responses has all the fields of this request; any other is translated to chat."""
-    return all(body.get(name) is None for name in _NOT_TAKEN) and not any(
+    return all(body.get(name) in (None, []) for name in _NOT_TAKEN) and not any(
         item.get("role") == "tool" for item in body["input"] if isinstance(item, dict)
     )
 
@@ -57,7 +58,7 @@ def to_native(body: Json, earlier: Sequence[Json], options: UpstreamOptions, use
     """
     sent = without_hosts(body)
     sent |= {"model": options.name_of(body), "store": False}
-    for name in _KEPT_HERE:
+    for name in (*_KEPT_HERE, "stop"):
         sent.pop(name, None)
     if user is not None:
         sent["user"] = user
@@ -65,7 +66,7 @@ def to_native(body: Json, earlier: Sequence[Json], options: UpstreamOptions, use
     if form is not None and not (sent.get("text") or {}).get("format"):
         sent["text"] = {**(sent.get("text") or {}), "format": flat(form, "json_schema")}
     if sent.get("tools"):
-        sent["tools"] = [flat(tool) for tool in sent["tools"]]
+        sent["tools"] = [_upstream_tool(tool) for tool in sent["tools"]]
     if "tool_choice" in sent:
         sent["tool_choice"] = flat(sent["tool_choice"])
     sent["input"] = [_upstream_item(item) for item in (*earlier, *body["input"])]
@@ -74,6 +75,13 @@ def to_native(body: Json, earlier: Sequence[Json], options: UpstreamOptions, use
     for name in [name for name, value in sent.items() if value is None]:
         del sent[name]
     return {**sent, **options.extra_body}
+
+
+def _upstream_tool(tool: Json) -> Json:
+    if tool.get("type") == "namespace":
+        return {**tool, "tools": [_upstream_tool(each) for each in tables_in(tool, "tools")]}
+    tool = flat(tool)
+    return with_parameters(tool) if tool.get("type") == "function" else tool
 
 
 def image_parts(items: Sequence[Any]) -> list[ImagePlace]:
@@ -123,6 +131,11 @@ def _upstream_item(item: Json) -> Json:
     ours = ("id", "status", "provider_specific_fields") if kind in _WITHOUT_ID else ("provider_specific_fields",)
     sent = {name: value for name, value in item.items() if name not in ours}
     sent["type"] = kind
+    if kind in ("function_call_output", "custom_tool_call_output") and not item.get("call_id"):
+        output = item.get("output")
+        parts = output if isinstance(output, list) else [{"type": "input_text", "text": words_of(output)}]
+        head = {"type": "input_text", "text": result_head(item.get("name"))}
+        return {"type": "message", "role": "user", "content": [head, *parts]}
     if kind == "function_call":
         sent.pop("role", None)
         sent.pop("content", None)
@@ -179,7 +192,7 @@ def repair_response(answer: Any, body: Json, model: str, backend: Json) -> Json:
     else:
         response["status"], response["incomplete_details"] = "completed", None
         response["completed_at"] = response["completed_at"] or response["created"]
-    response["usage"] = repair_usage(answer.get("usage"))
+    response["usage"] = objects.usage_object(told_usage(answer.get("usage")))
     response["provider_specific_fields"] = {**backend, "finish_reason": _finish_reason(response)}
     return response
 
@@ -201,19 +214,6 @@ def repair_item(item: Json) -> Json:
         repaired["arguments"] = arguments_text(item.get("arguments", ""))
         repaired |= {"role": "assistant", "content": []}
     return repaired
-
-
-def repair_usage(usage: Any) -> Json:
-    """`{input_tokens, input_tokens_details, output_tokens, output_tokens_details, total_tokens, …}` that add up."""
-    input_tokens, output_tokens = count_in(usage, "input_tokens"), count_in(usage, "output_tokens")
-    return {
-        **(usage if isinstance(usage, dict) else {}),
-        "input_tokens": input_tokens,
-        "input_tokens_details": {"cached_tokens": 0, **table_in(usage, "input_tokens_details")},
-        "output_tokens": output_tokens,
-        "output_tokens_details": {"reasoning_tokens": 0, **table_in(usage, "output_tokens_details")},
-        "total_tokens": input_tokens + output_tokens,
-    }
 
 
 def _repair_part(part: Json) -> Json:

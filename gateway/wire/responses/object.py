@@ -52,7 +52,7 @@ def new_response(body: Json) -> Json:
         "top_p": _number(body, "top_p", 1.0),
         "presence_penalty": _number(body, "presence_penalty", 0.0),
         "frequency_penalty": _number(body, "frequency_penalty", 0.0),
-        "top_logprobs": 0,
+        "top_logprobs": body.get("top_logprobs") or 0,
         "temperature": _number(body, "temperature", 1.0),
         "reasoning": body.get("reasoning") or {"effort": None, "summary": None},
         "usage": None,
@@ -140,28 +140,32 @@ def snapshot(item: Json) -> Json:
     """A copy of the item: what is added to the item, or masked in one, does not change the other. The annotations of
     its texts are the same objects, by which their positions are found."""
     return {
-        name: [_part(part) for part in value] if name in _PARTS and isinstance(value, list) else _copied(value)
+        name: [copied_part(part) for part in value] if name in _PARTS and isinstance(value, list) else copied(value)
         for name, value in item.items()
     }
 
 
 def shown(response: Json, output: list[Json]) -> Json:
     """A response as an event has it: what is masked or restored in the event changes no other one."""
-    fields = {name: _copied(value) if value else value for name, value in response.items() if name != "output"}
+    fields = {name: copied(value) if value else value for name, value in response.items() if name != "output"}
     return {**fields, "output": output}
 
 
 _PARTS = ("content", "summary")
 
 
-def _part(part: Any) -> Any:
-    return dict(part) if isinstance(part, dict) else _copied(part)
+def copied_part(part: Any) -> Any:
+    """A part whose annotations are the same objects."""
+    if not isinstance(part, dict):
+        return copied(part)
+    return {**part, "logprobs": copied(part["logprobs"])} if part.get("logprobs") else dict(part)
 
 
-def _copied(value: Any) -> Any:
+def copied(value: Any) -> Any:
+    """A copy of all that may be changed in a value."""
     if isinstance(value, dict):
-        return {name: _copied(each) for name, each in value.items()}
-    return [_copied(each) for each in value] if isinstance(value, list) else value
+        return {name: copied(each) for name, each in value.items()}
+    return [copied(each) for each in value] if isinstance(value, list) else value
 
 
 def without_text(item: Json) -> None:

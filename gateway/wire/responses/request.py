@@ -21,7 +21,7 @@ _NOT_CHAT = frozenset(
     {
         "input", "instructions", "max_output_tokens", "text", "tools", "tool_choice", "previous_response_id", "store",
         "include", "metadata", "truncation",
-        "safety_identifier", "service_tier", "background", "reasoning", "max_tool_calls", "top_logprobs",
+        "background", "reasoning", "max_tool_calls", "top_logprobs",
         "stream_options", "conversation", "prompt", "context_management", "response_format", "access_programs", "image",
         "moderation",
     }
@@ -106,7 +106,10 @@ def to_chat(
         chat["stream_options"] = {"include_usage": True}
     warnings = [*messages.warnings, *_dropped(offered.dropped)]
     if body.get("top_logprobs") or _LOGPROBS in list_in(body, "include"):
-        warnings.append(LOGPROBS_LEFT_OUT)
+        if offered.hosted:
+            warnings.append(LOGPROBS_LEFT_OUT)
+        else:
+            chat |= {"logprobs": True, "top_logprobs": body.get("top_logprobs")}
     warnings += _unknown_includes(list_in(body, "include"))
     if body.get("truncation") == "auto":
         warnings.append(_NOT_TRUNCATED)

@@ -31,12 +31,14 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from functools import partial
 from types import MappingProxyType
+from typing import Any
 
 from gateway.domain import Event, EventBatch, EventStream, Json
 from gateway.errors import GatewayError
 from gateway.wire import sse
 from gateway.wire.chat.answer import summed_usage
-from gateway.wire.chat.kept import NO_CARRIER, call_extras
+from gateway.wire.chat.kept import NO_CARRIER
+from gateway.wire.chat.said import called
 from gateway.wire.hosted_answer import (
     AnswerEnd,
     AnswerStart,
@@ -108,6 +110,7 @@ class ResponseStream:
         self._is_refusal = False
         self._reasoning: Json | None = None
         self._text: list[str] = []  # of whichever is open
+        self._logprobs: list[Any] = []  # of the open text
         self._notes: list[Json] = []  # citations that have no text yet
         self._calls: dict[int, StreamedCall] = {}
         self.names = names or ToolNames()
@@ -156,7 +159,7 @@ class ResponseStream:
         """
         choice, wanted = answer["choices"][0], list_in(self._body, "include")
         message = choice["message"]
-        if self._before or wanted or any(message.get(name) for name in _MORE_THAN_TEXT):
+        if self._before or wanted or choice.get("logprobs") or any(message.get(name) for name in _MORE_THAN_TEXT):
             return self.made_of(events_of_whole(answer))
         self._identify(answer)
         parts = [objects.text_part(message.get("content") or "")]
@@ -330,7 +333,9 @@ class ResponseStream:
         assert self._message is not None
         self._text.append(piece.text)
         place = {**self._position(self._message), "content_index": 0}
-        delta = self._event("response.output_text.delta", {**place, "delta": piece.text, "logprobs": []})
+        self._logprobs += piece.logprobs
+        spelt = {"delta": piece.text, "logprobs": objects.copied(list(piece.logprobs)) if piece.logprobs else []}
+        delta = self._event("response.output_text.delta", {**place, **spelt})
         start, self._chars = self._chars, self._chars + len(piece.text)
         notes = [_citation(source, start, self._chars) for source in piece.citations]
         if self._kinds and not self._is_whole:
@@ -412,17 +417,18 @@ class ResponseStream:
         yield self._event("response.output_item.added", {"output_index": index, "item": self._copy(item)})
 
     def _call_events(self, delta: Json) -> Iterator[Event]:
-        index, function = int(delta.get("index") or 0), delta.get("function") or {}
+        index, piece = int(delta.get("index") or 0), called(delta)
         call = self._calls.get(index)
         if call is None:
             yield from self._close_reasoning()
             yield from self._close_message()
-            call = self._calls[index] = StreamedCall(self.names.ref_of(function.get("name") or ""), delta.get("id"))
-            call.item = {**call_extras(delta), **call.item}
+            ref, is_free = self.names.ref_of(piece.name), piece.kind == "custom"
+            call = self._calls[index] = StreamedCall(ref, delta.get("id"), is_free=is_free)
+            call.item = {**piece.kept, **call.item}
             if not call.held:
                 yield from self._open(call.item)
-        if arguments := function.get("arguments"):
-            yield from self._events_of(call.item, call.take(arguments))
+        if piece.text:
+            yield from self._events_of(call.item, call.take(piece.text))
 
     def _events_of(self, item: Json, events: Iterable[tuple[str, Json]]) -> Iterator[Event]:
         for kind, fields in events:
@@ -450,8 +456,10 @@ class ResponseStream:
         if self._is_refusal:
             yield self._event("response.refusal.done", {**place, "refusal": part["refusal"]})
         else:
-            yield self._event("response.output_text.done", {**place, "text": part["text"], "logprobs": []})
-        yield self._event("response.content_part.done", {**place, "part": dict(part)})
+            part["logprobs"], self._logprobs = self._logprobs, []
+            spelt = {"text": part["text"], "logprobs": objects.copied(part["logprobs"])}
+            yield self._event("response.output_text.done", {**place, **spelt})
+        yield self._event("response.content_part.done", {**place, "part": objects.copied_part(part)})
         yield from self._close(item, status)
 
     def _close(self, item: Json, status: str = "completed") -> Iterator[Event]:

@@ -9,22 +9,32 @@ arguments do not fit its tool becomes a `function_call`, which the caller refuse
 """
 
 import json
-from typing import Any
+import re
+
+import orjson
 
 from gateway.domain import Json
+from gateway.wire.mended_json import whole_characters
 from gateway.wire.responses.call_kinds import CALL_KINDS, built_in_argument
 from gateway.wire.responses.object import call_item, new_id
 from gateway.wire.responses.tool_names import ToolRef
 
+_CUT = re.compile(
+    r'\A\s*+\{\s*+(?:"\w*+(?:"\s*+(?::\s*+(?:'
+    r'"((?:[^"\\]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+)(?:\\(?:u[0-9a-fA-F]{0,3})?)?)?)?)?)?'
+)
+"""The beginning of an object with one string, of which the first group is what there is of it."""
+
 
 class StreamedCall:
     """One call. `item` is its item so far; `take` and `end` return events as `(type, fields)` without their position.
+    `is_free`: the model's call is a custom one itself, whose text is no JSON.
 
     Call `take` for every piece of arguments, then `end` once.
     """
 
-    def __init__(self, ref: ToolRef, call_id: str | None) -> None:
-        self._ref = ref
+    def __init__(self, ref: ToolRef, call_id: str | None, *, is_free: bool = False) -> None:
+        self._ref, self._is_free = ref, is_free
         self._call_id = call_id or new_id("call")
         self._arguments: list[str] = []
         self.held = ref.kind not in ("function", "custom")
@@ -33,13 +43,15 @@ class StreamedCall:
     def take(self, arguments: str) -> list[tuple[str, Json]]:
         """The events of a piece of arguments."""
         self._arguments.append(arguments)
-        if self._ref.kind == "function":
+        if self._ref.kind == "function" and not self._is_free:
             return [("response.function_call_arguments.delta", {"delta": arguments})]
         return []
 
     def end(self) -> list[tuple[str, Json]]:
         """Completes the item; the events that end its argument."""
         arguments = "".join(self._arguments) or "{}"
+        if self._is_free:
+            arguments = orjson.dumps({"input": "".join(self._arguments)}).decode()
         if self._ref.kind == "custom":
             return self._end_custom(arguments)
         argument = built_in_argument(self._ref.kind, arguments) if self.held else None
@@ -73,22 +85,14 @@ class StreamedCall:
 
 
 def _custom_input(arguments: str) -> str:
-    """The free text of a custom call: the string `input`, else the only string, else the text as it is."""
+    """The free text of a custom call: the string `input`, else the only string, else the text as it is. Of JSON that
+    was cut the text so far."""
     try:
-        decoded = _lenient(arguments)
+        decoded = json.loads(arguments, strict=False)  # strings may hold line feeds as they are
     except (ValueError, RecursionError):
-        return arguments
+        cut = _CUT.fullmatch(arguments)
+        decoded = arguments if cut is None else json.loads(f'"{cut[1] or ""}"', strict=False)
     if isinstance(decoded, dict):
         values = [decoded["input"]] if "input" in decoded else list(decoded.values())
         decoded = values[0] if len(values) == 1 else (None if values else "")
-    return _whole_characters(decoded) if isinstance(decoded, str) else arguments
-
-
-def _lenient(text: str) -> Any:
-    """Decoded JSON whose strings may hold line feeds as they are. Raises ValueError, RecursionError."""
-    return json.loads(text, strict=False)
-
-
-def _whole_characters(text: str) -> str:
-    """The text with U+FFFD for each surrogate without its other half, which no encoder takes."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return whole_characters(decoded if isinstance(decoded, str) else arguments)

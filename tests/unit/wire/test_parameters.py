@@ -78,14 +78,45 @@ def test_ids_of_calls_that_mistral_does_not_take_are_replaced_alike_in_call_and_
     ],
 )
 def test_a_parameter_is_refused_where_the_words_say_that_it_is_not_known(words: str, param: Any, found: Any) -> None:
-    names = ["messages", "seed", "max_tokens", "tools", "response_format"]
-    assert refused_parameter(names, words, param) == (found and (*found, True))
+    sent = {"messages": [], "seed": 1, "max_tokens": 9, "tools": [], "response_format": {}}
+    assert refused_parameter(sent, words, param) == (found and (*found, True, None))
 
 
-def test_an_effort_that_is_not_understood_is_left_out_once() -> None:
-    words = "body.reasoning_effort: Input should be 'low', 'medium' or 'high'"
-    assert refused_parameter(["reasoning_effort"], words, None) == ("reasoning_effort", "", False)
+@pytest.mark.parametrize(
+    ("words", "effort", "lower"),
+    [
+        ("body.reasoning_effort: Input should be 'low', 'medium' or 'high'", "max", "high"),
+        ("reasoning_effort: only low and high are supported", "medium", "low"),
+        ("'reasoning_effort' does not support 'none'. Supported values are: 'low', 'high'.", "none", "low"),
+        ("'reasoning_effort' does not support 'xhigh' with this model.", "xhigh", "high"),
+        ("Invalid value for reasoning_effort", "minimal", None),
+        ("Invalid value for reasoning_effort", "ultra", None),
+    ],
+)
+def test_an_effort_that_is_not_understood_becomes_the_nearest_lower_one_this_once(
+    words: str, effort: str, lower: str | None
+) -> None:
+    assert refused_parameter({"reasoning_effort": effort}, words, None) == ("reasoning_effort", "", False, lower)
+
+
+def test_an_effort_of_an_object_is_replaced_in_it() -> None:
+    sent = {"reasoning": {"effort": "max", "summary": "auto"}}
+    found = refused_parameter(sent, "'reasoning.effort' does not support 'max'", "reasoning.effort")
+    assert found is not None and found.value == {"effort": "xhigh", "summary": "auto"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "'seed' does not support 77 with this model",
+        "Unsupported value: 'seed' does not support this with this model.",
+        "unsupported_value: seed",
+    ],
+)
+def test_a_refused_value_says_nothing_of_others(words: str) -> None:
+    assert refused_parameter({"seed": 77}, words, "seed") == ("seed", "", False, None)
 
 
 def test_a_limit_that_was_sent_under_both_names_is_not_tried_again() -> None:
-    assert refused_parameter(["max_tokens", "max_completion_tokens"], "'max_tokens' is unsupported", None) is None
+    sent = {"max_tokens": 1, "max_completion_tokens": 1}
+    assert refused_parameter(sent, "'max_tokens' is unsupported", None) is None

@@ -3,7 +3,8 @@
 from typing import Any
 
 from gateway.wire.chat.call_ids import CallIds, with_own_ids
-from gateway.wire.chat.kept import STATE, StateSoFar, given_back, prints_of, split_parts
+from gateway.wire.chat.kept import STATE, StateSoFar, given_back, prints_of
+from gateway.wire.chat.said import split_parts
 
 CALL: dict[str, Any] = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
 MESSAGE: dict[str, Any] = {"role": "assistant", "content": None, "tool_calls": [CALL]}

@@ -157,7 +157,6 @@ CALLS = {
     "no id, no type": [[part("", index=0, name="f")], [part('{"a":1}', index=0)]],
     "name after arguments": [[part('{"a"', index=0, id="c1")], [part(":1}", index=0, name="f")]],
     "id and name repeated": [[part('{"a"', index=0, id="c1", name="f")], [part(":1}", index=0, id="c1", name="f")]],
-    "arguments as an object": [[part({"a": 1}, index=0, name="f")]],
     "empty name later": [[part('{"a"', index=0, id="c1", name="f")], [part(":1}", index=0, name="", id="")]],
 }  # fmt: skip
 
@@ -190,12 +189,6 @@ def test_legacy_callers_get_function_call() -> None:
     deltas = [c["delta"]["function_call"] for e in events for c in e["choices"] if "function_call" in c["delta"]]
     assert "".join(d.get("name", "") for d in deltas) == "f" and finish(events) == "function_call"
     assert orjson.loads("".join(d.get("arguments", "") for d in deltas)) == {"a": 1}
-
-
-def test_reasoning_comes_under_one_name() -> None:
-    for name in ("reasoning", "reasoning_content"):
-        events = run(chunk({name: "hmm"}), chunk({"content": "Hello"}), STOP)
-        assert [c["delta"].get("reasoning_content") for e in events for c in e["choices"]].count("hmm") == 1
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,23 @@ async def test_a_refusal_is_a_part_of_its_own_and_no_text(text: str) -> None:
     assert response["status"] == ended[0]["status"] == "completed"
 
 
+def logprobs_in(value: Any) -> list[Any]:
+    """Every list of log probabilities in a value that is not empty."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    own = [value["logprobs"]] if isinstance(value, dict) and value.get("logprobs") else []
+    return [*own, *(each for member in inner for each in logprobs_in(member))]
+
+
+async def test_log_probabilities_are_in_each_event_of_their_text_and_masked_in_one_they_stay_in_others() -> None:
+    tokens = [{"token": "Yes", "logprob": -1.0, "bytes": [89], "top_logprobs": []}]
+    first = delta(content="Yes")
+    first["choices"][0]["logprobs"] = {"content": tokens}
+    stream = ResponseStream(BODY, lambda response: None).run(answer_of(first, delta("stop")))
+    found = [each for batch in [batch async for batch in stream] for event in batch for each in logprobs_in(event.data)]
+    assert found == [tokens] * 5  # the delta, the text, the part, the item and the response
+    assert len({id(each[0]) for each in found}) == 5
+
+
 async def test_reasoning_text_and_calls_are_items_that_are_opened_and_closed_once() -> None:
     ended: list[Json] = []
     answer = [

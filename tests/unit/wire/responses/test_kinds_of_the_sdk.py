@@ -60,7 +60,7 @@ ITEMS: dict[str, tuple[dict[str, Any], str]] = {
 
 NAMED = {"name": "f", "description": "d"}
 TOOLS: dict[str, tuple[dict[str, Any], str]] = {
-    "function": ({**NAMED, "parameters": {"type": "object"}}, "f"),
+    "function": ({**NAMED, "parameters": {"type": "object", "properties": {}}}, "f"),
     "custom": (NAMED, "f"),
     "namespace": ({**NAMED, "name": "ns", "tools": [{"type": "custom", "name": "f"}]}, "ns__f"),
     "local_shell": ({}, "local_shell"),
@@ -84,13 +84,10 @@ FIELDS = {
     },
     "as it is": {
         "model", "temperature", "top_p", "user", "parallel_tool_calls", "prompt_cache_key", "prompt_cache_retention",
-        "prompt_cache_options",
+        "prompt_cache_options", "safety_identifier", "service_tier", "top_logprobs",
     },
     "refused": {"prompt"},
-    "not for chat": {
-        "safety_identifier", "service_tier",
-        "top_logprobs", "context_management", "access_programs", "image", "moderation",
-    },
+    "not for chat": {"context_management", "access_programs", "image", "moderation"},
 }  # fmt: skip
 """What is done with each field of a request on a chat upstream."""
 
