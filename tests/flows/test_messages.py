@@ -264,4 +264,4 @@ async def test_a_format_of_the_sdk_forces_the_upstreams_schema(
     )
     assert json.loads(str(shape(message)[0])) == {"size": 3}
     sent = upstream.last.body
-    assert sent["response_format"]["json_schema"]["schema"] == schema and sent["reasoning_effort"] == "high"
+    assert sent["response_format"]["json_schema"]["schema"] == schema and sent["reasoning_effort"] == "max"
