@@ -133,7 +133,7 @@ def _console_api(config: Config, server: ServerState, handlers: Handlers, shared
     """The product routes and the console's data, below `/api` of the ops listener: a page there needs no other origin.
     The base path is for proxies before the product listener, so there is none here."""
     currency = config.prices[0].currency if config.prices else ""
-    admin = AdminHandler(shared.history, shared.usage_reader, config.sanitize, currency)
+    admin = AdminHandler(shared.history, shared.usage_reader, config, currency)
     keys = AdminKeysHandler(shared.key_registry())
     table = endpoint_table("", handlers, admin_rows(admin, keys), mounted_at=_CONSOLE_PATH)
     return same_application(replace(server, endpoints=table, origin_is_checked=True), config.server.max_body_bytes)

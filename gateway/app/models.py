@@ -160,9 +160,8 @@ def _embedded_target(kind: str, embedded: EmbeddedUpstream, resources: AsyncExit
 
 
 def guardrail(config: Config, completions: CompletionService) -> Guardrail:
-    """The model that judges what the detectors have masked. `auto`: on when an upstream is configured for it."""
-    settings = config.guardrail
-    model = next((m for m in config.models if settings.model in (m.name, *m.aliases) and m.upstreams), None)
-    enabled = settings.enabled == "on" or (settings.enabled == "auto" and model is not None)
+    """The model that judges what the detectors have masked."""
+    settings, model = config.guardrail, config.guardrail_model
     own_model, name = OwnModel(completions, settings.model), model.name if model else settings.model
-    return Guardrail(settings, own_model, f"{config.server.url}/v1/chat/completions", name, enabled=enabled)
+    endpoint = f"{config.server.url}/v1/chat/completions"
+    return Guardrail(settings, own_model, endpoint, name, enabled=not config.guardrail_off)

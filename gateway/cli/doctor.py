@@ -217,6 +217,11 @@ def _plain_headers(installed: Installation) -> Iterator[Checked]:
             yield Checked(f"web.hosts[{index}].plain_http: {text}")
 
 
+def _guardrail(installed: Installation) -> Iterator[Checked]:
+    if hint := installed.config.guardrail_off:
+        yield Checked(hint)
+
+
 def _disk(installed: Installation) -> Iterator[Checked]:
     state = installed.config.state_dir
     if state.is_dir():
@@ -321,5 +326,5 @@ def _port(url: urllib.parse.SplitResult) -> int:
 
 
 _CHECKS: tuple[Callable[[Installation], Iterator[Checked]], ...] = (
-    _running, _units, _python, _extras, _files, _plain_headers, _disk, _redis, _keys, _upstreams,
+    _running, _units, _python, _extras, _files, _plain_headers, _guardrail, _disk, _redis, _keys, _upstreams,
 )  # fmt: skip

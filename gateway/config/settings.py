@@ -493,6 +493,12 @@ class GuardrailSettings:
     on_failure_responses: str = "open"
 
 
+_GUARDRAIL_OFF = (
+    "The guardrail is off: nothing looks for names of persons, postal addresses and personal data in free text; a "
+    'model of your own would: [[models]] with an upstream, and in [guardrail] its name as model and enabled = "auto"'
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Config:
     """The whole configuration. `state_dir` comes from the command line or the environment; relative paths begin
@@ -532,6 +538,21 @@ class Config:
             yield f"search.{name}", engine
         for index, server in enumerate(self.mcp_servers):
             yield f"mcp_servers[{index}]", server
+
+    @property
+    def guardrail_model(self) -> Model | None:
+        """The model of the operator's own that `guardrail.model` names."""
+        name = self.guardrail.model
+        return next((model for model in self.models if name in (model.name, *model.aliases) and model.upstreams), None)
+
+    @property
+    def guardrail_off(self) -> str:
+        """What a model of the operator's own would add, for people; empty where the guardrail runs. `auto`: it runs
+        where such a model is configured."""
+        is_on = self.guardrail.enabled == "on" or (
+            self.guardrail.enabled == "auto" and self.guardrail_model is not None
+        )
+        return "" if is_on else _GUARDRAIL_OFF
 
     @property
     def text_model(self) -> str:

@@ -90,6 +90,8 @@ def welcome(url: str, sockets: Sockets, config: Config, seconds: float) -> str:
         crawled, wanted = f"http://{sockets.docs_address}/docs/", "how long until a revoked key is refused"
     lines.append(f"  {program} call{place} crawl url={crawled} limit=50 | head -20")
     lines.append(f"  {program} search{place} --max-results 3 {wanted}")
+    if config.guardrail_off:
+        lines.append(f"\n{config.guardrail_off}")
     if sockets.docs_address:
         lines.append(f"\nConsole, with that key: http://{sockets.docs_address}/")
     return "\n".join(lines) + "\n"

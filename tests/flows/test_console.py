@@ -34,12 +34,16 @@ MAX_BYTES = 150_000
 """What the page may weigh, all its files together."""
 
 
-async def in_browser(server: InProcessGateway, page: str, pictures: str = "") -> dict[str, Any]:
+async def in_browser(
+    server: InProcessGateway, alone: InProcessGateway, page: str, pictures: str = ""
+) -> dict[str, Any]:
+    """What `console.mjs` saw of `server`, and of `alone`, a gateway without models of its own."""
     browser = shutil.which("chromium")
     if browser is None:
         pytest.skip("chromium is not installed: the console is not tried in a browser")
     plan = {
         "url": server.ops_url, "key": server.key, "site": page, "picture": str(SAMPLE),
+        "alone": {"url": alone.ops_url, "key": alone.key},
         "chromium": browser, "pictures": pictures,
     }  # fmt: skip
     code, out, err = await run(console_command(), json.dumps(plan).encode(), limit_s=240)
@@ -71,7 +75,7 @@ async def test_pictures_of_every_tab_are_made(start_gateway: StartGateway, ocr_u
     async with scripted_upstream() as upstream, serving(Site({"/tides": page})) as site:
         upstream.will(stream(*text_stream((text,))))
         server = await start_gateway(configuration(upstream, site), embedded_ocr(ocr_url))
-        await in_browser(server, f"{site.url}/tides", folder)
+        await in_browser(server, await start_gateway(""), f"{site.url}/tides", folder)
     assert {"status.png", "try-chat.png", "ocr.png", "sanitize.png", "usage.png", "logs.png"}.issubset(
         os.listdir(folder)
     )
@@ -84,7 +88,7 @@ async def test_every_tab_does_its_job_and_nothing_of_an_answer_becomes_code(
     async with scripted_upstream() as upstream, serving(Site({"/tides": PAGE})) as site:
         upstream.will(stream(*text_stream((HOSTILE[:21], HOSTILE[21:]))))
         server = await start_gateway(configuration(upstream, site), embedded_ocr(ocr_url))
-        report = await in_browser(server, f"{site.url}/tides")
+        report = await in_browser(server, await start_gateway(""), f"{site.url}/tides")
 
     assert report["console"] == [] and report["outside"] == []
     assert not report["hacked"] and report["dialogs"] == 0
@@ -107,6 +111,7 @@ async def test_every_tab_does_its_job_and_nothing_of_an_answer_becomes_code(
         "jane.roe@corporation.com"
     ]
     assert "[REDACTED:EMAIL]" in tabs["sanitize"]["request"] and "😀" in tabs["sanitize"]["request"]
+    assert tabs["sanitize"]["state"] == "" and report["alone"].startswith("The guardrail is off: ")
     assert tabs["keys"]["made"].startswith("gw_") and "in use here" in tabs["keys"]["list"]
     assert "SvcLLM" in tabs["usage"] or "Nothing was used" in tabs["usage"]
     assert "websearch-extract" in tabs["logs"] and "in the gateway" in tabs["logs"]

@@ -35,6 +35,7 @@ def run(command: str) -> str:
 async def test_the_embedded_profile_reads_its_own_documentation_and_finds_the_answer_there(tmp_path: Path) -> None:
     async with start_process(tmp_path) as server:
         crawl, search = await printed(server)
+        assert "\nThe guardrail is off: " in server.printed()
         assert f"url={server.ops_url}/docs/" in crawl
         assert "# Documentation of the gateway" in run(crawl)
         found = run(search)
@@ -49,6 +50,7 @@ async def test_where_callers_may_not_read_the_documentation_a_public_address_is_
     async with start_process(tmp_path, toml) as server:
         crawl = next(command for command in await printed(server) if " crawl " in command)
         assert "url=https://example.com/ " in crawl
+        assert ("The guardrail is off: " in server.printed()) is (toml == SEARXNG)
         assert f"{server.ops_url}/docs/" not in server.printed()
         public = re.escape("url=https://example.com/")
         assert "this address is not public" in refused(re.sub(public, f"url={server.ops_url}/docs/", crawl))

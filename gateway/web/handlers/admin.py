@@ -15,7 +15,7 @@ from aiohttp import web
 from gateway import schemas
 from gateway.access.keys import KeyRecord, KeyRegistry, KeyRequest, record_to_json
 from gateway.access.usage import GROUPS, UsageReader, is_day, together
-from gateway.config.settings import Sanitize
+from gateway.config.settings import Config
 from gateway.domain import KEY_LIMITS, Json
 from gateway.errors import InvalidRequest, StateUnavailable
 from gateway.resilience.single_flight import in_thread
@@ -104,10 +104,10 @@ _MAX_ROWS = 10_000
 class AdminHandler:
     """`currency` of what was spent, empty without prices."""
 
-    def __init__(self, history: History, usage: UsageReader, sanitize: Sanitize, currency: str) -> None:
+    def __init__(self, history: History, usage: UsageReader, config: Config, currency: str) -> None:
         self._history = history
         self._usage = usage
-        self._sanitize = sanitize
+        self._config = config
         self._currency = currency
         self.check = by_schema(schemas.load("sanitize_preview"))
 
@@ -169,9 +169,10 @@ class AdminHandler:
         return JsonReply({"range": name, **await self._history.read(name)})
 
     async def sanitize(self, request: web.Request) -> web.StreamResponse:
-        """What the detectors find in a text and what becomes of it; see `sanitize.report.preview`. Nothing is kept, and
-        no model is asked."""
+        """What the detectors find in a text and what becomes of it; see `sanitize.report.preview`. `guardrail_off`:
+        what a model would find beside them, empty where one is asked. Nothing is kept, and no model is asked here."""
         call = request[CALL]
         body: Json = call.body
         call.body = None
-        return JsonReply(await in_thread(partial(preview, body["text"], self._sanitize, body.get("profile"))))
+        shown = await in_thread(partial(preview, body["text"], self._config.sanitize, body.get("profile")))
+        return JsonReply({**shown, "guardrail_off": self._config.guardrail_off})

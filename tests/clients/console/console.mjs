@@ -1,5 +1,5 @@
 // Drives the console in a real browser as a person would, and tells what was seen. Reads a plan from standard input:
-// {url, key, site, picture, chromium, pictures?}; prints {console, outside, hacked, dialogs, tabs: {...}, axe: [...]}.
+// {url, key, alone: {url, key}, site, picture, chromium, pictures?}; prints {console, outside, hacked, dialogs, tabs: {...}, axe: [...]}.
 
 import { chromium } from "playwright-core";
 import { readFileSync } from "node:fs";
@@ -23,9 +23,9 @@ function watch(page, weighed = false) {
   });
 }
 
-async function withKey(page) {
-  await page.goto(`${plan.url}/`);
-  await page.fill("#key", plan.key);
+async function withKey(page, { url, key } = plan) {
+  await page.goto(`${url}/`);
+  await page.fill("#key", key);
   await page.click("#key-form button[type=submit]");
   await page.waitForSelector("#sign-in", { state: "hidden" });
 }
@@ -78,7 +78,7 @@ const work = {
     await page.fill("#sanitize textarea", "😀 mail jane.roe@corporation.com, key AKIAIOSFODNN7EXAMPLQ");
     await page.click("#sanitize button");
     await page.waitForSelector("#sanitize mark");
-    return { marks: await page.locator("#sanitize mark").allInnerTexts(), request: await page.innerText("#sanitize h3:text('In a request') + pre") };
+    return { state: await page.textContent("#sanitize .hint"), marks: await page.locator("#sanitize mark").allInnerTexts(), request: await page.innerText("#sanitize h3:text('In a request') + pre") };
   },
   async keys(page) {
     await page.waitForSelector("#keys table");
@@ -141,6 +141,12 @@ for (const [name, options] of [["light", { colorScheme: "light" }], ["dark", { c
   }
   await context.close();
 }
+
+// A gateway without models of its own.
+const alone = await browser.newPage();
+await withKey(alone, plan.alone);
+await alone.click("#tab-sanitize");
+report.alone = await alone.innerText("#sanitize .hint:not(:empty)");
 
 // Without a key nothing but health is shown, and what is missing is said.
 const bare = await browser.newPage();

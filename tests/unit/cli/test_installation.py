@@ -163,6 +163,15 @@ def test_the_doctor_tells_what_others_may_read_by_configuration(machine: Machine
     assert "access.seal" in said
 
 
+@pytest.mark.parametrize(("setting", "is_off"), [("", False), ("enabled = 'off'", True), ("model = 'other'", True)])
+def test_the_doctor_says_what_a_guardrail_would_add_where_none_runs(
+    machine: Machine, capsys: Output, setting: str, is_off: bool
+) -> None:
+    machine.write(f"[guardrail]\n{setting}\n")
+    machine.run("doctor")
+    assert ("ok    The guardrail is off: " in capsys.readouterr().out) is is_off
+
+
 def test_the_doctor_asks_the_proxy_where_there_is_one(machine: Machine, capsys: Output) -> None:
     with socket.create_server(("127.0.0.1", 0)) as proxy:
         port = proxy.getsockname()[1]
