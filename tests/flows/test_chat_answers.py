@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from tests.support import upstream as up
-from tests.support.asking import ASK, CHAT, ask, ask_stream, said, send, toml
+from tests.support.asking import ASK, CHAT, RESPONSES, ask, ask_stream, said, send, toml
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.upstream import Upstream
 
@@ -21,12 +21,14 @@ async def test_a_whole_answer_has_the_public_model_usage_and_where_it_came_from(
     status, data, headers = await ask(server, model="assistant", user="someone@posthaus.org", api_base="http://evil/")
     assert status == 200
     assert (data["model"], data["object"]) == ("SvcLLM", "chat.completion")
-    choice = data["choices"][0]
+    assert data["id"].startswith("chatcmpl-") and type(data["created"]) is int
+    [choice] = data["choices"]
+    assert choice["index"] == 0
     assert choice["message"] == {"role": "assistant", "content": "Hello there", "refusal": None}
     assert choice["finish_reason"] == "stop"
     fields = choice["provider_specific_fields"]
     assert fields["model"] == "up-model" and fields["attempts"] == 1 and fields["latency_ms"] > 0
-    assert data["usage"]["total_tokens"] == 5
+    assert data["usage"] == {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
     assert float(headers["x-gateway-overhead-ms"]) >= 0 and headers["openai-processing-ms"].isdigit()
     sent = upstream.last.body
     assert sent["model"] == "up-model" and "api_base" not in sent
@@ -40,7 +42,7 @@ async def test_a_stream_is_relayed_and_cleanly_ended(server: InProcessGateway, u
     status, events = await ask_stream(server)
     assert status == 200 and events[-1] is None
     assert said(events) == "".join(f"w{n} " for n in range(100))
-    assert events[-2]["choices"][0]["finish_reason"] == "stop" and all(e["choices"] for e in events[:-1])
+    assert [e["choices"][0]["finish_reason"] for e in events[:-1]] == [None] * (len(events) - 2) + ["stop"]
     assert upstream.last.body["stream_options"] == {"include_usage": True}
     upstream.will(up.stream(*up.text_stream()))
     status, events = await ask_stream(server, stream_options={"include_usage": True})
@@ -56,9 +58,19 @@ async def test_json_is_forced_where_the_upstream_cannot(start_gateway: StartGate
     assert "response_format" not in upstream.last.body and "JSON" in upstream.last.body["messages"][0]["content"]
     status, data, _ = await ask(server, response_format=wanted)
     assert (status, data["error"]["code"]) == (502, "invalid_json_answer")
-    upstream.will(up.stream(*up.text_stream(["no", "pe"])))
+    upstream.will(up.answer(up.completion('{"a": 1}')), up.stream(*up.text_stream(["no", "pe"])))
+    status, data, _ = await ask(server, RESPONSES, input="x", response_format=wanted)
+    assert status == 200 and "JSON" in upstream.last.body["messages"][0]["content"]
     status, events = await ask_stream(server, response_format=wanted)
     assert events[-1]["error"]["code"] == "invalid_json_answer"
+
+
+async def test_an_answer_without_a_reason_has_null_and_says_so(server: InProcessGateway, upstream: Upstream) -> None:
+    upstream.will(up.answer(up.completion(finish=None)))
+    _, data, _ = await ask(server)
+    [choice] = data["choices"]
+    assert choice["finish_reason"] is None
+    assert choice["provider_specific_fields"]["error"] == "the upstream did not say why the answer ended"
 
 
 async def test_legacy_functions_work_and_end_with_function_call(server: InProcessGateway, upstream: Upstream) -> None:

@@ -44,7 +44,9 @@ async def test_an_agent_maps_crawls_reads_and_searches_a_site(start_gateway: Sta
     assert 1 < len(pages) <= 5 and pages[0]["depth"] == 0 and all(page["raw_content"] for page in pages)
     assert found["success"] and found["data"]["query"] == "sanitization" and found["data"]["provider"] == "local"
     assert 0 < len(found["data"]["results"]) <= 3
-    assert status["data"]["search_provider"]["healthy"] is True
+    assert status["data"]["search_provider"]["healthy"] is True and status["data"]["search_provider"]["error"] is None
+    assert type(status["data"]["server_version"]) is str and type(status["data"]["guardrail"]["enabled"]) is bool
+    assert status["data"]["sanitization"].items() >= {"requests": True, "responses": True}.items()
     assert {type(status["data"]["guardrail"][name]) for name in ("endpoint", "model", "status")} == {str}
 
 

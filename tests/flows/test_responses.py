@@ -47,7 +47,11 @@ async def test_a_text_is_a_whole_response_object(client: openai.AsyncOpenAI, ups
     upstream.will(up.answer())
     response = await client.responses.create(model="SvcLLM", input="hello", instructions="be brief", user="u1")
     assert response.output_text == "Hello there" and response.status == "completed" and response.model == "SvcLLM"
-    assert response.usage is not None and response.usage.total_tokens == 5
+    assert response.object == "response" and response.id.startswith("resp_")
+    [item] = response.model_dump()["output"]
+    assert (item["type"], item["role"], item["content"][0]["type"]) == ("message", "assistant", "output_text")
+    used = response.usage
+    assert used is not None and (used.input_tokens, used.output_tokens, used.total_tokens) == (3, 2, 5)
     extra = response.model_extra or {}
     assert extra["created"] == response.created_at
     assert extra["provider_specific_fields"]["finish_reason"] == "stop"

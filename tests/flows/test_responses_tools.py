@@ -150,6 +150,8 @@ async def test_tools_that_an_item_adds_are_offered_and_their_calls_come_back(
     ("choice", "sent"),
     [
         ("required", "required"),
+        ("auto", "auto"),
+        ("none", "none"),
         ({"type": "function", "name": "search", "namespace": "mcp__websearch"}, "mcp__websearch__search"),
         ({"type": "custom", "name": "apply_patch"}, "apply_patch"),
         (

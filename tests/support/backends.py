@@ -387,7 +387,15 @@ REQUESTS: dict[str, tuple[dict[str, Body], Body]] = {
         },
         {"logprobs": True, "top_logprobs": 2},
     ),
-}
+    "max_output_tokens": ({"chat": {"max_tokens": 9}, "responses": {"max_output_tokens": 9}}, {"max_tokens": 9}),
+    "n": ({"chat": {"n": 2}}, {"n": 2}),
+    **{
+        name: ({"chat": {name: value}, "responses": {name: value}}, {name: value})
+        for name, value in {
+            "temperature": 0, "top_p": 0.5, "stop": "END", "presence_penalty": -1.5, "frequency_penalty": 1.5,
+        }.items()
+    },
+}  # fmt: skip
 """Fields of a request by route, and what must reach the upstream; None: the field must not."""
 
 

@@ -148,10 +148,11 @@ async def test_tavily_extract_crawl_and_map_give_the_tools_shapes() -> None:
     async with serving(Upstream(answer)) as site:
         assert isinstance(site, Upstream)
         tavily = Tavily(KEY, site.url)
-        data = await tavily.extract(ExtractRequest(("https://a.test/",), include_images=True, query="x"), CALL)
+        data = await tavily.extract(ExtractRequest(("https://a.test/",), "advanced", True, query="x"), CALL)
         await tavily.close()
     assert data["results"][0]["images"] == ["https://a.test/i"]
     assert data["failed_results"] == answer["failed_results"] and site.requests[0][2]["query"] == "x"
+    assert site.requests[0][2]["extract_depth"] == "advanced"
 
 
 async def test_searxng_scales_scores_pages_on_and_hints_at_its_settings() -> None:

@@ -168,6 +168,14 @@ async def test_a_query_gives_the_best_chunks_and_icons_and_images_come_when_aske
     assert text["results"][0]["raw_content"].startswith("Apples\n\nApples grow")
 
 
+async def test_a_crawl_gives_text_and_icons_when_asked(tmp_path: Path) -> None:
+    async with serving(small_site()) as site, engine(tmp_path, (site.address,)) as made:
+        request = CrawlRequest(site.url + "/a", max_depth=0, format="text", include_favicon=True)
+        [result] = (await made.service.crawl(request, made.call()))["results"]
+    assert result["raw_content"].startswith("Apples\n\nApples grow")
+    assert result["favicon"] == site.url + "/favicon.ico"
+
+
 async def test_a_folder_and_a_site_fill_the_index_for_everybody(tmp_path: Path) -> None:
     docs = tmp_path / "docs"
     docs.mkdir()

@@ -41,6 +41,11 @@ def test_a_text_after_a_call_joins_the_calls_message() -> None:
     assert answer == {"role": "tool", "tool_call_id": "a", "content": "5"}
 
 
+def test_a_message_of_role_tool_is_an_output() -> None:
+    _, answer = messages_of(call("a"), {**message("tool", "5"), "call_id": "a"})
+    assert answer == {"role": "tool", "tool_call_id": "a", "content": "5"}
+
+
 def test_the_texts_of_one_answer_are_one_message_of_the_assistant() -> None:
     search = {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {}}
     thought = {"type": "reasoning", "id": "rs_1", "summary": []}
