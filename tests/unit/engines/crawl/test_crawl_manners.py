@@ -178,7 +178,7 @@ async def test_a_site_that_says_429_is_left_alone_by_that_call_and_by_no_other(
 async def test_only_selected_domains_and_paths_are_given(tmp_path: Path) -> None:
     async with serving(Site()) as site:
         local = f"http://localhost:{site.port}"
-        site.pages["/"] = page("Home", WORDS * 5, "/a", f"{local}/b", f"{local}/c")
+        site.pages["/"] = page("Home", WORDS * 5, "/a", "/b", f"{local}/b", f"{local}/c")
         for path in ("/a", "/b", "/c"):
             site.pages[path] = page(path, f"{WORDS} About {path} and nothing else. " * 3)
         async with engine(tmp_path, (site.address, f"localhost:{site.port}")) as made:

@@ -52,10 +52,11 @@ async def test_crawl_counts_hops_from_the_root_and_each_page_once(tmp_path: Path
 
 async def test_limit_and_breadth_count_pages_that_were_selected(tmp_path: Path) -> None:
     async with serving(small_site()) as site, engine(tmp_path, (site.address,)) as made:
-        request = CrawlRequest(site.url + "/", max_depth=2, max_breadth=1, select_paths=("^/[b-d]$",))
+        request = CrawlRequest(site.url + "/", max_depth=2, max_breadth=1, select_paths=("^/([b-d]|missing)$",))
         data = await made.service.crawl(request, made.call())
         limited = await made.service.crawl(CrawlRequest(site.url + "/", max_depth=2, limit=2), made.call())
     assert [url.removeprefix(site.url) for url in urls(data)] == ["/b", "/d"]
+    assert data["failed_results"] == []
     assert len(limited["results"]) == 2
 
 
