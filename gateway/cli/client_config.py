@@ -1,7 +1,9 @@
 """`gateway client-config`: prints the configuration of a client for this installation, and tries it with `--check`.
 
 The texts are in `client_texts/NAME.txt`; the first line of each says with which version it was run. They name the
-file or the variable of the key, never the key.
+file or the variable of the key, never the key. Their forms were read on 2026-11-29: opencode.ai/docs (V2) and /v1/docs,
+code.claude.com/docs (env-vars, mcp), developers.openai.com/codex/mcp, docs.cline.bot (mcp), code.visualstudio.com
+(docs/agent-customization/language-models), cursor.com/docs/mcp, docs.openwebui.com/features/mcp.
 
 `--check` is a short talk with a running gateway, over the interfaces of a client. Every request has a time limit; no
 answer's text is shown but a gateway's own errors.
@@ -164,7 +166,7 @@ KEY_VARIABLE = "GATEWAY_KEY"
 
 CLIENTS: dict[str, tuple[str, ...]] = {
     "claude-code": ("mcp", "messages"),
-    "cline": ("chat",),
+    "cline": ("mcp", "chat"),
     "codex": ("mcp", "responses"),
     "curl": ("mcp", "responses"),
     "cursor": ("mcp",),
@@ -172,8 +174,9 @@ CLIENTS: dict[str, tuple[str, ...]] = {
     "open-webui": ("mcp", "chat"),
     "openai-sdk": ("responses",),
     "opencode": ("mcp", "chat"),
+    "opencode2": ("mcp", "chat"),
     "qwen": ("mcp", "chat"),
-    "vscode": ("mcp",),
+    "vscode": ("mcp", "responses"),
 }
 """Every client, and the interfaces that its configuration uses: what `--check` tries."""
 
@@ -198,9 +201,7 @@ def add_commands(parsers: Parsers) -> None:
     parser = parsers.add_parser("client-config")
     parser.add_argument("name", metavar="NAME", choices=sorted(CLIENTS), help=", ".join(sorted(CLIENTS)))
     parser.add_argument("--check", action="store_true", help="try it: server, key, models, tools, one short answer")
-    parser.add_argument(
-        "--url", help="address of the gateway as the client sees it; default: that of the configuration"
-    )
+    parser.add_argument("--url", help="the gateway's address as the client sees it; default: the configuration's")
     parser.add_argument("--model", help="default: the first text model of the configuration")
     parser.add_argument(
         "--key-file", type=Path, metavar="FILE",

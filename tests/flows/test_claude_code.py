@@ -170,27 +170,50 @@ def native_events(name: str, text: str, call: tuple[str, str, Any] | None) -> li
     return [up.frame(event) for event in events]
 
 
+STATUS = "mcp__websearch__websearch-search_status"
+
+
+@pytest.mark.parametrize("messages", ["chat", "native"])
+@pytest.mark.parametrize("searches", [False, True], ids=["at once", "by a search"])
 async def test_claude_code_calls_the_web_tools_by_the_printed_configuration(
-    start_gateway: StartGateway, upstream: Upstream, tmp_path: Path, claude: Path
+    start_gateway: StartGateway, upstream: Upstream, tmp_path: Path, claude: Path, searches: bool, messages: str
 ) -> None:
-    tool = "mcp__websearch__websearch-search_status"
+    """With `ENABLE_TOOL_SEARCH` its tools of MCP servers wait until the model has searched for them."""
+    calls = [("ToolSearch", {"query": f"select:{STATUS}"})] if searches else []
+    calls.append((STATUS, {}))
+    offered = []
 
     async def asking(exchange: up.Exchange) -> None:
         """A model that calls a web tool of the gateway, through the client."""
-        last = exchange.seen.body["messages"][-1]
-        if last["role"] == "tool":
-            await up.stream(*up.text_stream([("provider" in last["content"] and "It has one.") or "None."]))(exchange)
-            return
-        call = {"index": 0, "id": "call_1", "type": "function", "function": {"name": tool, "arguments": "{}"}}
-        await up.stream(up.chunk({"tool_calls": [call]}), up.chunk({}, "tool_calls"), up.DONE)(exchange)
+        body, is_native = exchange.seen.body, messages == "native"
+        tools = {(tool if is_native else tool["function"])["name"]: tool for tool in body.get("tools") or ()}
+        results = [each for each in body["messages"] if each["role"] == "tool"]
+        results += [block for block in blocks_of(body) if block["type"] == "tool_result"] if is_native else []
+        name, arguments = calls[len(results)] if len(results) < len(calls) else ("", {})
+        text = "It has one." if "search_provider" in str(results[-1:]) else "None."
+        if tools:
+            offered.append(STATUS in tools and not tools[STATUS].get("defer_loading"))
+        if is_native:
+            call = (f"toolu_{len(results)}", name, arguments) if name else None
+            await up.stream(*native_events(f"msg_{len(results)}", text, call))(exchange)
+        elif name:
+            function = {"name": name, "arguments": json.dumps(arguments)}
+            call_chunk = {"index": 0, "id": f"call_{len(results)}", "type": "function", "function": function}
+            await up.stream(up.chunk({"tool_calls": [call_chunk]}), up.chunk({}, "tool_calls"), up.DONE)(exchange)
+        else:
+            await up.stream(*up.text_stream([text]))(exchange)
 
     upstream.will(asking)
-    server = await start(start_gateway, upstream)
+    config = toml(upstream, messages=f"'{messages}'").replace("['assistant']", "['claude-alias']")
+    server = await start_gateway(config)
     text = client_text("claude-code", ClientSettings(server.url, "SvcLLM", 0, None))
+    assert "ENABLE_TOOL_SEARCH=true" in text
     (tmp_path / "mcp.json").write_text(text[text.index("\n{") : text.index("\n}") + 2])
-    options = ["--mcp-config", str(tmp_path / "mcp.json"), "--allowedTools", tool]
-    code, result = await run_claude(claude, server, tmp_path, "Is there a search provider?", *options)
+    options = ["--mcp-config", str(tmp_path / "mcp.json"), "--allowedTools", STATUS]
+    variables = {"ENABLE_TOOL_SEARCH": str(searches).lower()}
+    code, result = await run_claude(claude, server, tmp_path, "Is there a provider?", *options, **variables)
     assert (code, result) == (0, "It has one."), upstream.last.body["messages"][-1]
+    assert offered[0] is not searches
 
 
 async def test_the_web_search_of_claude_code_is_run_here(

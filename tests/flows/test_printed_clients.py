@@ -8,12 +8,15 @@ import pytest
 
 from gateway.cli.client_config import ClientSettings, client_text
 from tests.flows.test_coding_agents import EXEC, model, output_of, server, tool_results
-from tests.support.gateways import InProcessGateway
+from tests.flows.test_responses_native import event
+from tests.support.asking import toml
+from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.model_clients import agent
-from tests.support.upstream import Upstream
+from tests.support.upstream import Exchange, Upstream, stream
 
 pytestmark = [pytest.mark.slow, pytest.mark.system]
 __all__ = ["server"]  # a fixture
+WORDS = ("search", "extract", "crawl", "map", "search_status")
 
 
 def printed(name: str, gateway: InProcessGateway) -> str:
@@ -35,6 +38,40 @@ async def test_codex_runs_with_what_is_printed(server: InProcessGateway, upstrea
     assert sum(name.startswith("mcp__websearch__") for name in names) == 5
     requests = [line for line in server.log_text().splitlines() if '"endpoint":"responses"' in line.replace(" ", "")]
     assert requests and all('"WS"' in line for line in requests)  # over one socket, without a retry
+
+
+async def test_the_tools_of_codex_keep_their_names_before_a_native_upstream(
+    start_gateway: StartGateway, upstream: Upstream, tmp_path: Path
+) -> None:
+    """Codex asks for web search in each request: where the gateway runs it, the request goes by chat."""
+    codex, seen = agent("@openai", "codex-*/vendor/*/bin/codex"), list[Any]()
+
+    async def script(exchange: Exchange) -> None:
+        """A model that calls a web tool by the name and namespace that it has been told."""
+        body = exchange.seen.body
+        seen.append(body)
+        outputs = [item for item in body["input"] if item.get("type") == "function_call_output"]
+        item: Any = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
+        item["content"] = [{"type": "output_text", "text": "All done.", "annotations": []}]
+        if not outputs:
+            named = {"namespace": "mcp__websearch", "name": "websearch_search_status"}
+            item = {"type": "function_call", "id": "fc_1", "call_id": "c1", "arguments": "{}", **named}
+        done = {"id": "resp_1", "object": "response", "status": "completed", "output": [item]}
+        events = [event("response.created", response={**done, "status": "in_progress", "output": []})]
+        events += [event(f"response.output_item.{name}", output_index=0, item=item) for name in ("added", "done")]
+        await stream(*events, event("response.completed", response=done))(exchange)
+
+    upstream.will(script)
+    server = await start_gateway(toml(upstream, responses="'native'") + "[hosted_search]\nnative = 'upstream'\n")
+    home = tmp_path / "codex"
+    home.mkdir()
+    (home / "config.toml").write_text(printed("codex", server).split("# Then")[0])
+    said = await output_of([codex, *EXEC, "check it"], tmp_path, CODEX_HOME=str(home), GATEWAY_KEY=server.key)
+    assert "All done." in said
+    [group] = [tool for tool in seen[0]["tools"] if tool.get("name") == "mcp__websearch"]
+    assert {f"websearch_{word}" for word in WORDS} == {tool["name"] for tool in group["tools"]}
+    [output] = [item["output"] for item in seen[-1]["input"] if item.get("type") == "function_call_output"]
+    assert "server_version" in str(output)
 
 
 async def test_opencode_runs_with_what_is_printed(server: InProcessGateway, upstream: Upstream, tmp_path: Path) -> None:

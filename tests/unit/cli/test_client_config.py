@@ -65,14 +65,16 @@ def test_without_a_file_the_variable_is_named(name: str) -> None:
 def test_the_documents_are_valid_and_tell_the_context_length(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
     codex = tomllib.loads(printed(capsys, folder, "codex").split("# Then")[0])
     assert (codex["model"], codex["model_context_window"]) == ("Coder", 32768)
-    opencode = json.dumps(json_in(printed(capsys, folder, "opencode")))
-    assert '"limit": {"context": 32768, "output": 8192}' in opencode
-    for name in ("claude-code", "cursor", "vscode"):
+    for name in ("opencode", "opencode2"):
+        assert '"limit": {"context": 32768, "output": 8192}' in json.dumps(json_in(printed(capsys, folder, name)))
+    [endpoint] = json.loads("[" + printed(capsys, folder, "vscode").partition("\n[")[2])
+    assert endpoint["models"][0]["contextWindow"] == 32768
+    for name in ("claude-code", "cursor", "opencode", "opencode2", "vscode"):
         assert "http://127.0.0.1:8123/llm/tools/websearch/mcp" in json.dumps(json_in(printed(capsys, folder, name)))
     assert "CLAUDE_CODE_MAX_CONTEXT_TOKENS=32768" in printed(capsys, folder, "claude-code")
 
 
-@pytest.mark.parametrize("name", ["opencode", "claude-code", "cursor", "vscode"])
+@pytest.mark.parametrize("name", ["opencode", "opencode2", "claude-code", "cursor", "vscode"])
 def test_a_document_stays_valid_without_a_context_length(name: str) -> None:
     assert json_in(client_text(name, ClientSettings("http://g", "M", 0, None)))
 
