@@ -159,6 +159,7 @@ class CompletionService:
         if turn.left_out:
             stats.warnings.append(_LEFT_OUT.format(turn.left_out))
         plan = self._plan(entry, turn.maker)
+        plan.asked = (body, turn.remembered)
         if stats.spend is None:
             return _ChatCall(body, turn, plan, started_s)
         held = await stats.spend.reserve(body, stats, more=turn.remembered, fixed=plan.fixed)
