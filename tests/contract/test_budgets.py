@@ -33,12 +33,12 @@ BUDGETS = {
     "runtime": 1376,
     "sanitize": 6336,
     "schemas": 242,
-    "services": 5892,
+    "services": 5899,
     "shared_state": 1293,
-    "tests": 51305,
+    "tests": 51347,
     "top": 881,
     "web": 3694,
-    "wire": 7379,
+    "wire": 7428,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {
