@@ -177,20 +177,24 @@ def upstream_error(status: int, body: Any, retry_after_s: float | None, sent: It
 
 _NOT_SERVED = "the upstream does not serve this; the operator must check its base_url and model"
 _OPERATORS: Mapping[int, tuple[str, str]] = {
-    401: ("the upstream did not accept the gateway's key; the operator must set its api_key anew", "credentials"),
-    402: ("the upstream's account has no credit; the operator must add some", "payment"),
-    403: ("the upstream does not allow this to the gateway's key; the operator must check its rights", "credentials"),
-    404: (_NOT_SERVED, "misconfigured"),
-    405: (_NOT_SERVED, "misconfigured"),
-    415: (_NOT_SERVED, "misconfigured"),
+    401: (
+        "the upstream did not accept the gateway's key; the operator must set its api_key anew",
+        "upstream_credentials",
+    ),
+    402: ("the upstream's account has no credit; the operator must add some", "upstream_payment"),
+    403: (
+        "the upstream does not allow this to the gateway's key; the operator must check its rights",
+        "upstream_credentials",
+    ),
+    **dict.fromkeys((404, 405, 415), (_NOT_SERVED, "upstream_misconfigured")),
 }
-"""Statuses that only the operator can mend: the words, and the code behind `upstream_`. Trying again does not help."""
+"""Statuses that only the operator can mend: the words and the code. Trying again does not help."""
 
 
 def _upstream_error(status: int, fields: Json, retry_after_s: float | None, message: str) -> UpstreamError:
     if status in _OPERATORS:
         words, code = _OPERATORS[status]
-        error = UpstreamError(_with_words(words, message), code=f"upstream_{code}")
+        error = UpstreamError(_with_words(words, message), code=code)
         error.retryable = False
         return error
     if status == 429:

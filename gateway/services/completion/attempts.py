@@ -473,8 +473,10 @@ def _tell(attempt: Attempt, error: UpstreamError, asked: Any) -> None:
     if said := without_quotations(error.said, asked):
         told["said"] = said
         target.fault = target.fault if is_refusal else f"{cause}: {said}"
-    level = logging.INFO if is_refusal else logging.WARNING
-    logs.event("upstream_refused" if is_refusal else "upstream_failed", told, level=level)
+    if is_refusal:
+        logs.event("upstream_refused", told)
+    else:
+        logs.event("upstream_failed", told, level=logging.WARNING)
 
 
 def _tell_breaker(attempt: Attempt, *, was_open: bool) -> None:

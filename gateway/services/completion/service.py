@@ -58,8 +58,10 @@ class CompletionService:
         return self._names.exact.get(name) or self._names.resolve(name)
 
     async def complete(self, body: Json, stats: RequestStats, is_plain: bool = False) -> Json:
-        """As `complete_once`. What should be JSON and is not is asked for once more, where the budget has room. Raises as
-        it, and UpstreamError with code `invalid_json_answer`."""
+        """As `complete_once`. What should be JSON and is not is asked for once more, where the budget has room.
+
+        Raises as it, and UpstreamError with code `invalid_json_answer`.
+        """
         answer = await self.complete_once(body, stats, is_plain)
         kind = wanted(body) if body.get("response_format") else ""
         if not kind or mend_answer(answer, kind):
