@@ -74,7 +74,8 @@ _OPEN = (
 _ASSIGN = (
     rb"\s{0,3}:\s?(?:&(?:'static )?)?[A-Za-z][\w.]{0,24}[\]?*>]{0,2}\s{0,2}=\s{0,3}(?=[\"'`@])"
     rb"|::?[ \t]?[>|][0-9+-]{0,2} {0,2}\n[ \t]{1,16}"
-    rb"|[ \t](?:(?i:as)[ \t][A-Za-z.]{2,24}|string|text)[ \t]?=[ \t]?(?=[\"'])"  # Basic, Bicep
+    rb"|[ \t](?:(?i:as)[ \t][A-Za-z.]{2,24}|[a-z][a-z0-9]{2,11})[ \t]?=[ \t]?(?=[\"'`])"  # Basic, Bicep, Go
+    rb"|[\"'][ \t]{1,4}(?i:value)=(?=[\"'])|[ \t]{1,3}-[ \t]{1,3}(?=[\"'`])"  # key="password" value="x"; token - "x"
     rb"|[ \t]?(?:\.{3,60}[ \t]?:|\.{6,60})[ \t]{1,4}"  # a form: Password ....... : x
     rb"|[ \t]{0,20}(?:=>|->|<{1,2}-|(?:[:?+]|::|\|\||\?\?)?={1,3}|:(?::(?=[ \t]))?)"
     rb"(?:\*\*|__|\*(?=[ \t]))?(?:[ \t]{4,40}|\s{0,3}\n[ \t]{2,16}|\s{0,4})(?:[&!]{1,2}[\w.-]{1,40}[ \t])?"
@@ -84,7 +85,8 @@ _ASSIGN = (
 _ARGUMENT = rb"(?<=[A-Z]),\s{0,2}(?=[\"'])"  # setopt(PASSWORD, "x")
 _NEXT_LINE = rb"(?<=[A-Z])[\"']?\n[ \t]{1,16}value:[ \t]{1,4}"  # - name: API_TOKEN, and its value below
 _ELEMENT = (
-    rb"(?: [A-Za-z:]{1,20}=\"[^\"<>\n]{0,100}\"){0,3}>(?:(?=[^\s<>]{4,160}</)|<!\[CDATA\[(?=[^\n]{4,160}?\]\]>))"
+    rb"(?: [A-Za-z:]{1,20}=\"[^\"<>\n]{0,100}\"){0,3}>"
+    rb"(?:\s{0,20}(?=[^\s<>][^<>]{3,160}</)|<!\[CDATA\[(?=[^\n]{4,160}?\]\]>))"
     rb"|&gt;(?=[^\s<>]{4,160}&lt;/)"
 )  # <password>x</password>, also as other HTML quotes it
 _PAIRED = (
@@ -104,7 +106,7 @@ _PAIRED = (
     rb"|[({]\s?(?=[\"'])"  # setPassword("x"), password{"x"}
     rb"|[ \t]{0,20}(?:(?::[ ]?[A-Za-z][\w.\[\]]{0,24}+\s{0,2})?=|:=|=>|[:,])\s{0,3}(?:new )?[A-Za-z\[][\w.:\[\]]{0,40}+"
     rb"\((?:[\"'][\w.-]{1,60}[\"'],[ ]?)?(?:\w{2,16}+[ ]?=[ ]?)?(?=[\"'`])"  # []byte("x"), str = field(default="x")
-    rb"|[ \t]{1,8}\|[ \t]{1,8}"  # a row of a table
+    rb"|[ \t]{0,8}\|[ \t]{0,8}"  # a row of a table
     rb"|[ \t]{1,3}(?:[0-9]|ENC|encrypted|ascii-text|plain-text|cleartext|ascii|hexadecimal|sha512|cipher)[ \t]{1,3}"
     rb"|[\"')\s:]{0,6}(?i:send(?:line)?)[ (]{1,2}(?:--? )?"  # expect "assword:", send "x"
     rb"|(?! (?:is|was|ist|lautet|est|es|e|jest|to|war|era):)"
@@ -537,7 +539,7 @@ def find_member(name: str, value: str) -> Finding | None:
 _MAX_NAME_CHARS, _MAX_MEMBER_CHARS = 80, 512
 """Longer values are texts, which are scanned as such."""
 _PROSE = re.compile(
-    rb"s? (?!(?:is|was|has|have|by|to|ist|est|es|e|send|value|val|content|for|of)\b)[a-z]{2,14}+(?=[\s,;)]|\.\s)"
+    rb"s? (?!(?:is|was|has|have|by|to|ist|est|es|e|send|value|val|content|for|of)\b)[a-z]{2,14}+(?=[,;)]|\.\s|\s(?!=))"
 )
 """A sentence that goes on behind a key or token (`the key changes when`), which leads to no value: found sooner."""
 _BEFORE_CHARS = 160

@@ -353,6 +353,22 @@ def is_drawn(value: bytes) -> bool:
     )
 
 
+def is_strewn(value: bytes) -> bool:
+    """Whether digits are strewn among the letters of 16 characters or more, as in drawn keys of any alphabet, and in no
+    name: at least one in six neighbours is a letter beside a digit (four in ten of random letters and digits are)."""
+    kinds = value.translate(_LETTER_OR_DIGIT, _NOT_ALNUM)
+    changes = kinds.count(b"ad") + kinds.count(b"da")
+    return len(kinds) >= _MIN_RANDOM_CHARS and 6 * changes >= len(kinds) and changes > 3 and not is_identifier(value)
+
+
+_LETTER_OR_DIGIT = bytes(0x64 if 0x30 <= code <= 0x39 else 0x61 for code in range(256))
+
+
+def is_drawn_among(value: bytes) -> bool:
+    """Whether one of the words of a value is drawn."""
+    return is_drawn(value) or any(is_strewn(word) for word in value.split())
+
+
 def _is_drawn_around(value: bytes) -> bool:
     """Whether capitals, small letters and digits stand around the templates of a value: `Wabe{u}9xQ`."""
     rest = _BRACED.sub(b"", value)
@@ -415,8 +431,11 @@ def _looks_secret(value: bytes, naming: Naming, closed: bool) -> bool:
         if is_identifier(value) or is_code_reference(value):
             return False
         return not (naming.owns and is_program_name(value)) and _looks_mixed(value, naming)
-    if not naming.strong and is_program_name(value):
-        return False
+    if not naming.strong:
+        if naming.proves and (is_strewn(value) or (digits == len(value) >= _MIN_RANDOM_CHARS)):
+            return not is_code_reference(value)
+        if is_program_name(value):
+            return False
     letters = len(value.translate(None, _NOT_LETTERS_SECRET_VALUES))
     mixed = value != lower and not value.isupper()
     if naming.strong:
@@ -450,7 +469,7 @@ def judge_whole(value: bytes, naming: Naming) -> tuple[bool, bool]:
     if 3 * value.count(b"\x02") >= len(value):
         return False, False  # a sentence in another script, some of which have no blanks
     if _BLANK.search(value) is not None:
-        is_certain = naming.proves and is_drawn(value)
+        is_certain = naming.proves and is_drawn_among(value)
         return is_certain or (naming.strong and _is_phrase_with_digits(value)), is_certain
     size, certain = judge_secret(value, b'"', naming)
     if size or not naming.strong:

@@ -13,6 +13,7 @@ from gateway.sanitize.detectors.value_forms import (
     MIN_CERTAIN_CHARS,
     MIN_CHARS,
     is_drawn,
+    is_drawn_among,
     is_identifier,
     is_random,
 )
@@ -31,7 +32,8 @@ _WORD = re.compile(
 )
 """An unquoted value: a sign is part of it unless it separates the fields of a query or the members of a list, or begins
 an HTML entity or tag."""
-_ELEMENT = re.compile(rb"[^\s<>]{4,160}(?=</)")
+_ELEMENT = re.compile(rb"[^<>]{4,160}?(?=\s{0,20}</)")
+_ELEMENT_BEGINS = re.compile(rb">\s{0,20}\Z")
 _CDATA = re.compile(rb"[^\n]{4,160}?(?=\]\]>)")
 _CDATA_BEGINS = b"<![CDATA["
 _MARK = {
@@ -62,8 +64,10 @@ def value_at(view: View, start: int, quote: bytes) -> bytes | None:
         if end > start and (_BLANK.search(value) is None or is_drawn(value)):
             return value if len(value) >= MIN_CHARS else None
     match = None
-    if text[start - 1 : start] == b">":
+    if _ELEMENT_BEGINS.search(text, max(0, start - 21), start):
         match = _ELEMENT.match(text, start)
+        if match is not None and _BLANK.search(match.group()) and not is_drawn_among(match.group()):
+            match = None
     elif text.endswith(_CDATA_BEGINS, 0, start):
         match = _CDATA.match(text, start)
     match = match or _WORD.match(text, start)

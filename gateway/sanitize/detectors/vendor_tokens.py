@@ -16,7 +16,13 @@ from typing import NamedTuple
 import re2
 
 from gateway.sanitize.detectors.harmless import harmless_words, is_published_secret
-from gateway.sanitize.detectors.value_forms import alternates_kinds, has_high_entropy, is_publishable, is_random
+from gateway.sanitize.detectors.value_forms import (
+    alternates_kinds,
+    has_high_entropy,
+    is_identifier,
+    is_publishable,
+    is_random,
+)
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
 from gateway.sanitize.re2_search import Pattern, searcher
@@ -85,7 +91,7 @@ def find_secret_tokens(view: View, budget: WorkBudget) -> Iterator[Finding]:
             end -= 1  # the end of a sentence
         if _is_in_token_word(text, start, end):
             value = text[start:end]
-            if not is_published_secret(value) and not _FILLER.search(value):
+            if not is_published_secret(value) and not _is_filler(value):
                 certain = not is_publishable(value) and _is_drawn_at_random(value)
                 yield Finding(start, end, "SECRET", certain)
                 beside = _AWS_SECRET.match(text, end) if value.startswith(_AWS_IDS) else None
@@ -245,6 +251,13 @@ def _is_in_token_word(text: bytes, start: int, end: int) -> bool:
         or text.startswith(_LETTERS_ONLY, start)
         or is_random(text[start:end])
     )
+
+
+def _is_filler(token: bytes) -> bool:
+    """Whether a token is made of words, as in documentation: `xoxp-1-YourTokenHere`."""
+    if _FILLER.search(token) is not None:
+        return True
+    return not token.isupper() and not token.startswith(_LETTERS_ONLY) and is_identifier(token.replace(b"_", b"-"))
 
 
 def _is_drawn_at_random(token: bytes) -> bool:
