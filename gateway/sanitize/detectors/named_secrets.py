@@ -156,7 +156,7 @@ _SAYS_ABOUT = re.compile(
     rb"|view"
     rb"|backend|strength|attr|column|source|sha|reverse|match|confirm|repeat|help|label|error|status|stor|lookup"
     rb"|command|cmd|callback|generat|function|option|setting|config|rule|history|rotat|sniff|auth|check|through|thru|widget"
-    rb"|uidb|token_|nonce|timestamp"
+    rb"|uidb|token_|nonce|timestamp|fail|succe"
 )
 """Words in the rest of a name that make it the name of something about a password or key."""
 _NOT_SECRET_KEYS = re.compile(
@@ -689,8 +689,8 @@ def _find_in_urls(text: bytes, budget: WorkBudget) -> Iterator[Finding]:
         lower = password.lower()
         if is_placeholder(lower) or is_password_word(password.partition(b";")[0]) or lower == user.lower():
             continue
-        if group < 3 and is_published_login(user, password):
-            continue
+        if is_identifier(password) if group == 3 else is_published_login(user, password):
+            continue  # a long name, which is no token
         certain = len(password) >= _MIN_URL_CHARS and not is_identifier(_ESCAPE.sub(b"-", password))
         yield Finding(match.start(group), match.end(group), "SECRET", certain)
 

@@ -67,7 +67,7 @@ def _judged(number: Any) -> Judgement:
 
 
 STRONG_WORDS = re2.compile(
-    rb"(?:^|[^a-z])phone|telephone|cellphone|homephone|workphone|\btel\b|\btel[.:]|telef|mobil"
+    rb"(?:^|[^a-z])phone(?:s|no|nr|num[a-z]*)?(?:[^a-z]|$)|telephone|cellphone|homephone|workphone|\btel\b|\btel[.:]|telef|mobil"
     rb"|\bcell\b|cellular|celular|\bph[.:]|\x05\x04|handy\b|\bfax|whatsapp|\bsms\b|hotline"
     rb"|\b(?:desk|office|home|direct) ?:"
     rb"|call (?:me|us|him|her|them|back)|me a call|ring me|text me|answering|reach (?:me|us|you)|\bgsm\b|rufnummer"
@@ -79,11 +79,12 @@ _SIGNS_BEHIND = frozenset(bytes([sign]) for sign in b" \t\n\r\v\f\\,(-x")
 _ANY_WORD_BEHIND = re2.compile(rb"[0-9][\s\\,(-]{1,3}(?:office|fax|cell|home|work|desk|direct)")
 _EXTENSION = re.compile(rb"\s?(?:x|ext\.?|extension|#)\s?\d{1,6}\b")
 _ANY_EXTENSION = re2.compile(rb"(?:x|ext\.?|extension|#)[\s\x0b]?[0-9]")
-_NORTH_AMERICAN = re.compile(rb"(?:\+?1[ .-]?)?(?:\([2-9]\d\d\) ?|[2-9]\d\d[.-])[2-9]\d\d[.-]\d{4}\Z")
+_NORTH_AMERICAN = re.compile(rb"(?:\+?1[ .-]?)?(?:\([2-9]\d\d\) ?|[2-9]\d\d([.-]))[2-9]\d\d(?(1)\1|[.-])\d{4}\Z")
 _DATE = re.compile(
     rb"\d{4,5}-[01]\d-[0-3]\d(?:[ t]\d\d)?\Z"
     rb"|(?:19|20)\d\d[-./]\d\d?[-./]\d\d?|\d\d?[-./]\d\d?[-./](?:19|20)\d\d|(?:19|20)\d\d ?[-/] ?(?:19|20)?\d\d\Z"
 )
+_TIME_BEFORE, _TIME_BEHIND = re.compile(rb"\d:\Z"), re.compile(rb":[0-5]\d")
 _AREA, _AREA_CHARS = re.compile(rb"(?<![0-9])\(?0[0-9]{1,5}\)?(?: / | /|/ )\Z"), 12
 """An area code that a slash with blanks parts from its number, which is a run of its own."""
 _DECIMAL = re.compile(rb"\+\d{1,3}\.\d+")
@@ -218,6 +219,8 @@ class Phones:
         count = len(run.digits)
         grouped = count < run.end - run.start or start < run.start - 1  # behind an area code
         if count > 15 or not (grouped or (count >= 7 and self._has_words)):
+            return None
+        if _TIME_BEHIND.match(self._lower, end) or _TIME_BEFORE.search(self._lower, max(0, start - 3), start):
             return None
         raw = self._lower[start:end].replace(b" / ", b"/")
         if grouped and 10 <= count <= 11 and _NORTH_AMERICAN.match(raw):

@@ -52,12 +52,13 @@ def _command(kind: str, names: str, values: bytes, judge: Judge = "setting") -> 
 
 
 ROWS = (
-    Row("authorization", rb"(?i:authorization)[\"']?[:=, ]{1,3}[\"']?[A-Za-z][A-Za-z0-9_-]{1,20} [\"']?",
+    Row("authorization", rb"(?i:authorization)[\"']?(?: ?[:=,]>?)[ ]{0,2}[\"']?[A-Za-z][A-Za-z0-9_-]{1,20} [\"']?",
         rb"(?![(-])" + _V, "owned"),
-    Row("scheme", rb"(?:^|[^\w/.-])(?i:basic|bearer|negotiate)[ \t]{1,2}[\"']?", rb"(?![(-])" + _V, "owned"),
-    Row("identified", rb"(?i:identified (?:with [\"'`]?[a-z0-9_]{2,30}[\"'`]? )?(?:by|as))\s{1,3}[\"'\\]{1,2}",
+    Row("scheme", rb"(?:^|[^\w/.-])(?i:bearer|negotiate)[ \t]{1,2}[\"']?", rb"(?![(+-])" + _V, "owned"),
+    Row("basic", rb"(?:^|[^\w/.-])(?i:basic)[ \t]{1,2}[\"']?", rb"([A-Za-z0-9+/=_-]{12,2048})", "random"),
+    Row("identified", rb"(?i:identified (?:with [\"'`]?[a-z0-9_]{2,30}[\"'`]? )?(?:by|as))\s{1,3}\\?'",
         _V, "setting"),
-    Row("identified_by", rb"IDENTIFIED (?:BY|AS)\s{1,3}", _V, "owned"),
+    Row("identified_by", rb"IDENTIFIED (?:BY|AS)\s{1,3}\\?", _V, "owned"),
     Row("path", rb"(?i:/token/|/apikey/|/secret/)", rb"([A-Za-z0-9+=_.%~-]{16,2048})", "random"),
     Row("securestring", rb"(?i:securestring)\s{1,3}(?:--?[A-Za-z]{2,12}\s{1,3}){0,4}", _V, "owned"),
     Row("user", rb"(?:\s-\w{0,3}[uU]|--user|--proxy-user)[ =]{1,3}[\"']?[A-Za-z0-9_.@-]{1,64}:", _V, "setting"),

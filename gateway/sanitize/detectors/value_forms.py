@@ -29,6 +29,10 @@ _VERSION = re.compile(
     rb"[~^]?[vV]?\d{1,4}(?:\.\d{1,6}){1,4}(?:[-+.]?[a-z]{1,8}\d{0,4})?(?:[-+~.][a-z]{0,8}\d{1,4}){0,5}"
 )
 _DATE = re.compile(rb"\d{4}-\d\d-\d\d(?:T[\d:.]+Z?)?")
+_OBJECT = re.compile(rb"(?:[\w$]+\.)*[A-Z][a-z]+(?:[A-Z][a-z]+)+[@{][0-9a-f]{5,8}")
+"""An object as programs print it, with its class: `android.os.BinderProxy@2bd79ce`."""
+_FINGERPRINT = re.compile(rb"(?:0x)?(?:[0-9A-F]{16}|[0-9A-F]{40})|0x[0-9a-f]{1,16}")
+"""An id of an OpenPGP key (RFC 4880, 12.2), or a number of 64 bits, as in handles."""
 _PUBLIC = re.compile(
     rb"(?:[\w./:-]{1,120}@)?sha(?:1|224|256|384|512)[-:/=].*|(?:[0-9A-Fa-f]{2}:){5,}[0-9A-Fa-f]{2}|-----BEGIN.*|(?:ssh|ecdsa)-[\w-]+"
     rb"|AAAA(?:B3NzaC1|C3NzaC1|E2VjZHNh|Gnsk)[\w+/=]*|(?:\\x[0-9a-f]{2}){4,}|MII[A-D][\w+/=]{60,}"
@@ -106,7 +110,7 @@ def is_code_reference(value: bytes) -> bool:
     """Whether the value is a path, a version, a date or the name of a standard."""
     if alternates_kinds(value, _MIN_RANDOM_CHARS):
         return False  # base64 may begin with a slash
-    return any(form.fullmatch(value) is not None for form in (_PATH, _VERSION, _DATE, _REFERENCE))
+    return any(form.fullmatch(value) is not None for form in (_PATH, _VERSION, _DATE, _REFERENCE, _OBJECT))
 
 
 def is_public(value: bytes) -> bool:
@@ -252,7 +256,7 @@ _CALL = re.compile(
 )
 _VARIABLE = re.compile(rb"\$(?:[A-Za-z_][\w.:>\[\](){}-]*|[({].*|\d?)")
 _MEMBER = re.compile(rb"\A[a-z]+\.[a-z][a-z.]*$")
-_IDENTIFIER = re.compile(rb"[A-Za-z]*+\d{0,4}+(?:[._/:-][A-Za-z]*+\d{0,4}+)*+")
+_IDENTIFIER = re.compile(rb"[A-Za-z]*+\d{0,4}+(?:[._/:+-][A-Za-z]*+\d{0,4}+)*+")
 _PRODUCT_KEY = re.compile(
     rb"(?=(?:[^0-9]{0,16}[0-9]){4})(?=(?:[^A-Za-z]{0,16}[A-Za-z]){3})[A-Za-z0-9]{4,6}(?:-[A-Za-z0-9]{4,6}){2,7}"
 )
@@ -432,7 +436,10 @@ def _looks_secret(value: bytes, naming: Naming, closed: bool) -> bool:
             return False
         return not (naming.owns and is_program_name(value)) and _looks_mixed(value, naming)
     if not naming.strong:
-        if naming.proves and (is_strewn(value) or (digits == len(value) >= _MIN_RANDOM_CHARS)):
+        if not naming.proves or value.startswith(b"0x"):
+            if _FINGERPRINT.fullmatch(value):
+                return False
+        elif is_strewn(value) or (digits == len(value) >= _MIN_RANDOM_CHARS):
             return not is_code_reference(value)
         if is_program_name(value):
             return False

@@ -19,7 +19,7 @@ from gateway.sanitize.detectors.harmless import harmless_words, is_published_sec
 from gateway.sanitize.detectors.value_forms import (
     alternates_kinds,
     has_high_entropy,
-    is_identifier,
+    has_odd_pairs,
     is_publishable,
     is_random,
 )
@@ -75,6 +75,7 @@ _AWS_SECRET = re.compile(
 _FILLER = re.compile(rb"x{5}|X{5}|(?<![A-Za-z])(?:your|Your|YOUR)|(?i:placeholder)")
 """A placeholder for a token in documentation, with the maker's prefix. Shorter rows and letters of both cases come in
 random tokens (one in 1,000)."""
+_WORDS = re.compile(rb"[a-z]{2,6}(?:[_.-](?:[0-9]{1,2}|[A-Z]?[a-z]{2,}[A-Za-z]*))+")
 _MIN_DIFFERENT = 8
 """24 random hexadecimal characters have 12.5 different ones on average, rarely fewer than eight."""
 
@@ -112,6 +113,7 @@ _TAILED_WORD = re.compile(
     rb"((?:[_-][A-Za-z0-9_-]{1,200}|\.[A-Za-z0-9_-]{8,200}){0,3}+)"
 )
 _FILE_GOES_ON = re.compile(rb"[.@/\\:][A-Za-z0-9]|\(")
+_BASE64_GOES_ON = (b"+", b"/", b"=")
 _NAMED_ID = re.compile(rb"(?:(?i:\bid|[_-]ids?)|[a-z](?:I[dD]s?))[\"'`]?\s{0,2}[:=]?\s{0,3}[\"'`]?\Z")
 _NAMED_DIGEST = re.compile(
     rb"(?i:\b(?:sha-?[0-9]{1,3}|md5|blake[23][bs]?|digest|checksum|integrity|etag))[\"'`]?[:= _-]{1,2}[\"'`]?\Z"
@@ -138,6 +140,8 @@ def _find_tailed(view: View, budget: WorkBudget) -> Iterator[Finding]:
         if word is None or _FILE_GOES_ON.match(text, word.end()):
             continue
         prefix, sign, tail, more = word.groups()
+        if sign == b":" and text[word.end() : word.end() + 1] in _BASE64_GOES_ON:
+            continue  # base64 behind a label, as digests are written
         budget.spend(4 + (len(tail) + len(more)) // 8)
         if _FILLER.search(word.group()) or not (prefix.islower() or prefix.isupper()):
             continue  # `Ri_Az…` is one random word
@@ -257,7 +261,7 @@ def _is_filler(token: bytes) -> bool:
     """Whether a token is made of words, as in documentation: `xoxp-1-YourTokenHere`."""
     if _FILLER.search(token) is not None:
         return True
-    return not token.isupper() and not token.startswith(_LETTERS_ONLY) and is_identifier(token.replace(b"_", b"-"))
+    return _WORDS.fullmatch(token) is not None and not has_odd_pairs(token.replace(b".", b"_"))
 
 
 def _is_drawn_at_random(token: bytes) -> bool:
