@@ -21,7 +21,7 @@ from gateway.sanitize.detectors.value_forms import (
     judge_secret,
     judge_whole,
 )
-from gateway.sanitize.detectors.value_spans import quotation_end, quote_before, value_at
+from gateway.sanitize.detectors.value_spans import element_end, quotation_end, quote_before, value_at
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
 from gateway.sanitize.re2_search import searcher
@@ -77,7 +77,7 @@ _ASSIGN = (
     rb"|[ \t](?:(?i:as)[ \t][A-Za-z.]{2,24}|[a-z][a-z0-9]{2,11})[ \t]?=[ \t]?(?=[\"'`])"  # Basic, Bicep, Go
     rb"|[\"'][ \t]{1,4}(?i:value)=(?=[\"'])|[ \t]{1,3}-[ \t]{1,3}(?=[\"'`])"  # key="password" value="x"; token - "x"
     rb"|[ \t]?(?:\.{3,60}[ \t]?:|\.{6,60})[ \t]{1,4}"  # a form: Password ....... : x
-    rb"|[ \t]{0,20}(?:=>|->|<{1,2}-|(?:[:?+]|::|\|\||\?\?)?={1,3}|:(?::(?=[ \t]))?)"
+    rb"|[ \t]{0,20}(?:=>|->|<{1,2}-|(?:[?+.]|:{1,3}|\|\||\?\?)?={1,3}|:(?::(?=[ \t]))?)"
     rb"(?:\*\*|__|\*(?=[ \t]))?(?:[ \t]{4,40}|\s{0,3}\n[ \t]{2,16}|\s{0,4})(?:[&!]{1,2}[\w.-]{1,40}[ \t])?"
     rb"(?:(?<!==)[A-Za-z_$][\w.$()\[\]\"']{0,80}+\s{0,8}(?:\|\||\?\?|\?:|or )\s{0,8}(?=[\"'`]))?"  # = env.TOKEN || "x"
     rb"|%3[dDaA]"
@@ -444,9 +444,10 @@ def find_named_secrets(view: View, budget: WorkBudget, known: Mapping[int, int] 
             start, name_end = start + 1, name.end()
         at = end = assigned.end()
         quote = quote_before(text, end)
-        is_member = _is_member(text[assigned.end(1) : end], quote) and known.get(end) is None
-        if is_member and not _is_part_of_name(text, start, end, b""):
-            whole = text[end : quotation_end(view, end, quote)]
+        is_member = _is_member(text[assigned.end(1) : end], quote)
+        whole_end = quotation_end(view, end, quote) if is_member else element_end(text, end)
+        if whole_end > end and known.get(end) is None and not _is_part_of_name(text, start, end, b""):
+            whole = text[end:whole_end]
             naming = namings.of(start, name_end, assigned, (quote, whole))
             finding = None if naming is None else _whole_value(end, whole, naming, budget)
             if finding is not None and naming is not None:

@@ -370,7 +370,7 @@ _LETTER_OR_DIGIT = bytes(0x64 if 0x30 <= code <= 0x39 else 0x61 for code in rang
 
 def is_drawn_among(value: bytes) -> bool:
     """Whether one of the words of a value is drawn."""
-    return is_drawn(value) or any(is_strewn(word) for word in value.split())
+    return is_drawn(value) or any(is_strewn(word) or is_random(word) for word in value.split())
 
 
 def _is_drawn_around(value: bytes) -> bool:
