@@ -489,12 +489,12 @@ def find_named_secrets(view: View, budget: WorkBudget, known: Mapping[int, int] 
 
 
 def _is_member(between: bytes, quote: bytes) -> bool:
-    """Whether a name has a quoted value with nothing but a colon or equals sign between them, as members of objects
-    and settings have."""
-    return quote in _STRING_MARKS and between.translate(None, b"\"' \t\r\n") in _MEMBER_SIGNS
+    """Whether a name has a quoted value with nothing but a colon, equals sign or the word for it between them, as
+    members of objects, settings and sentences have."""
+    return quote in (*_STRING_MARKS, b"`") and between.translate(None, b"\"'` \t\r\n") in _MEMBER_SIGNS
 
 
-_MEMBER_SIGNS = frozenset((b":", b"=", b":="))
+_MEMBER_SIGNS = frozenset((b":", b"=", b":=", b"is", b"was", b"is:", b"ist", b"est", b"es"))
 
 
 def _whole_value(at: int, value: bytes, naming: Naming, budget: WorkBudget) -> Finding | None:
@@ -692,10 +692,13 @@ def _find_in_urls(text: bytes, budget: WorkBudget) -> Iterator[Finding]:
             continue
         if is_identifier(password) if group == 3 else is_published_login(user, password):
             continue  # a long name, which is no token
+        if len(password) < _MIN_URL_CHARS and _EXAMPLE_HOST.match(text, match.end()):
+            continue
         certain = len(password) >= _MIN_URL_CHARS and not is_identifier(_ESCAPE.sub(b"-", password))
         yield Finding(match.start(group), match.end(group), "SECRET", certain)
 
 
 _ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}")
+_EXAMPLE_HOST = re.compile(rb"(?:[\w-]{1,63}\.){0,4}example\.(?:com|org|net)\b")  # RFC 2606
 _MIN_URL_CHARS = 6
 """Shorter passwords in a web address are mostly examples (`user:pw@`), and only likely."""

@@ -152,6 +152,8 @@ class Phones:
             return None
         if run.before in (b"-", b"+") and lower[start - 2 : start - 1].isalnum():
             return None  # CVE-2026-79204, 30+20221128-1
+        if _TIME_BEHIND.match(lower, end) or _TIME_BEFORE.search(lower, max(0, start - 3), start):
+            return None
         span = None
         if run.before == b"+":
             span = self._international(start - 1, end)
@@ -219,8 +221,6 @@ class Phones:
         count = len(run.digits)
         grouped = count < run.end - run.start or start < run.start - 1  # behind an area code
         if count > 15 or not (grouped or (count >= 7 and self._has_words)):
-            return None
-        if _TIME_BEHIND.match(self._lower, end) or _TIME_BEFORE.search(self._lower, max(0, start - 3), start):
             return None
         raw = self._lower[start:end].replace(b" / ", b"/")
         if grouped and 10 <= count <= 11 and _NORTH_AMERICAN.match(raw):

@@ -171,7 +171,8 @@ def _judge(text: bytes, span: tuple[int, int], judge: Judge, budget: WorkBudget)
             yield Finding(parts[0].start(), parts[-1].end(), "SECRET")
     elif judge == "random":
         value = value.rstrip(b".")
-        if _is_drawn(value) and not is_placeholder(value.lower()) and not is_published_secret(value):
+        is_harmless = is_placeholder(value.lower()) or is_published_secret(value) or is_published_basic(value)
+        if _is_drawn(value) and not is_harmless:
             yield Finding(start, start + len(value), "SECRET")
     else:
         naming = _NAMINGS[judge]._replace(quote=quote_before(text, start))

@@ -246,7 +246,9 @@ _PLACEHOLDER = re.compile(
 _PLACEHOLDER_SIGNS = re.compile(
     rb"\A<|<[a-z_/][^<>]*>|\.\.\.|\{[a-z_]\w*(?:[.\[][^{}]*)?(?:![rsa])?\}|\*\*\*|[$#%{]\{|%\(|\\f[irbp]|\\[-&]"
 )
-_CALL_WORDS = re.compile(rb"getenv|function|\{\d{1,4},\d{0,4}\}|(?:\\x[0-9a-f]{2}[^\\]{0,4}){2}")
+_CALL_WORDS = re.compile(
+    rb"getenv|\$[A-Z]{4,}(?![A-Za-z0-9])|function|\{\d{1,4},\d{0,4}\}|(?:\\x[0-9a-f]{2}[^\\]{0,4}){2}"
+)
 RESOURCES = (b"arn:", b"urn:", b"data:")
 _CODE_HEADS = (b"qr/", b"m/", b"/^", b"/(?", b"r'", b"[", b"self.", b"os.", b"process.", b"this.", b"//", *RESOURCES)
 _SUBSCRIPT = re.compile(rb"\A[A-Za-z_][\w.]*\[[\w.\[\]'\":+-]*")
@@ -254,7 +256,7 @@ _CALL = re.compile(
     rb"\A[$@]?[A-Za-z_][\w.:>-]*[!?]?\("
     rb"(?:[\w.:$\[\]('/*=-]*(?:\)(?:[.:\[()'/*=-][\w.:$\[\]()'/*=-]*)?)?|.*\)[;,]?)"
 )
-_VARIABLE = re.compile(rb"\$(?:[A-Za-z_][\w.:>\[\](){}-]*|[({].*|\d?)")
+_VARIABLE = re.compile(rb"\$(?:[A-Za-z_](?:[\w.:>\[\](){}-]|(?<=\[)\$)*|[({].*|\d?)")
 _MEMBER = re.compile(rb"\A[a-z]+\.[a-z][a-z.]*$")
 _IDENTIFIER = re.compile(rb"[A-Za-z]*+\d{0,4}+(?:[._/:+-][A-Za-z]*+\d{0,4}+)*+")
 _PRODUCT_KEY = re.compile(
@@ -354,6 +356,7 @@ def is_drawn(value: bytes) -> bool:
         and not is_identifier(plain)
         and _SMALL_WORD.search(value) is None
         and (value.count(b"/") < 2 or _PATH.fullmatch(value) is None)
+        and _OBJECT.fullmatch(value) is None
     )
 
 
@@ -421,7 +424,9 @@ def _looks_secret(value: bytes, naming: Naming, closed: bool) -> bool:
     if (not value.isalnum() or value.startswith(_PUBLIC_HEADS)) and is_public(value):
         return False
     digits = len(value) - len(value.translate(None, b"0123456789"))
-    if not digits and is_password_word(value):
+    if (not digits and is_password_word(value)) or (not naming.quote and value.startswith(b"--")):
+        return False
+    if not naming.strong and (not naming.proves or value.startswith(b"0x")) and _FINGERPRINT.fullmatch(value):
         return False
     if naming.any_word:
         return _is_own_value(value, lower, bool(naming.quote))
@@ -436,10 +441,7 @@ def _looks_secret(value: bytes, naming: Naming, closed: bool) -> bool:
             return False
         return not (naming.owns and is_program_name(value)) and _looks_mixed(value, naming)
     if not naming.strong:
-        if not naming.proves or value.startswith(b"0x"):
-            if _FINGERPRINT.fullmatch(value):
-                return False
-        elif is_strewn(value) or (digits == len(value) >= _MIN_RANDOM_CHARS):
+        if naming.proves and (is_strewn(value) or digits == len(value) >= _MIN_RANDOM_CHARS):
             return not is_code_reference(value)
         if is_program_name(value):
             return False

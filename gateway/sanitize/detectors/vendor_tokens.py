@@ -245,6 +245,8 @@ def _find_marked(view: View, budget: WorkBudget) -> Iterator[tuple[int, int]]:
 def _is_in_token_word(text: bytes, start: int, end: int) -> bool:
     """Whether the word around [start, end) is long enough for a key and has a digit or `_`, which plain words have
     not."""
+    if text[start - 1 : start] in (b"/", b"+") and alternates_kinds(text[max(0, start - 24) : start]):
+        return False  # in the middle of base64
     low, high = max(0, start - 64), end + 64
     classes = text[low:high].translate(_CLASS)
     first = classes.rfind(b" ", 0, start - low) + 1 + low

@@ -146,8 +146,6 @@ LIKELY = [
     ("SECRET", "token: 'ghp_PersonalExampleToken12450000000000000'"),
     ("SECRET", '"KmsKeyId": "1a2b3c4d-5e6f-4a2b-8c4d-5e6f1a2b3c4d"'),
     ("SECRET", "tool --lock-token 7b3bcec2-1a2b-4c5a-b2b9-563bf47249f0"),
-    ("SECRET", "gpg --recv-keys 5BE8A3F6C8A5C01D106C0AD820B1A390B168D356"),
-    ("CREDIT_CARD", "hb-draw-fuzzer-5390364397928448"),
     ("NATIONAL_ID", "the National Insurance number of the new clerk, JG103759A"),
 ]
 
