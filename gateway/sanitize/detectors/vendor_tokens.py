@@ -105,13 +105,18 @@ def find_secret_tokens(view: View, budget: WorkBudget) -> Iterator[Finding]:
 
 
 _TAILED = re2.compile(
-    rb"(?:^|[^A-Za-z0-9_./%+-])[A-Za-z][A-Za-z0-9]{1,11}(?:[_-][A-Za-z0-9]{2,8}){0,2}[_.:-][A-Za-z0-9]{20}"
+    rb"(?:^|[^A-Za-z0-9_./%+-])[A-Za-z][A-Za-z0-9]{1,11}(?:(?:[_-][A-Za-z0-9]{2,8}){0,2}[_.:-][A-Za-z0-9]{20}"
+    rb"|[_.:-][A-Za-z0-9_-]{1,12}(?:[0-9a-z][A-Z]|[A-Z]{2}[0-9a-z])[A-Za-z0-9_-]{8})"
 )
 _FIND_TAILED = searcher(_TAILED)
-_TAILED_WORD = re.compile(
-    rb"([A-Za-z][A-Za-z0-9]{1,11}(?:[_-][A-Za-z0-9]{2,8}){0,2})([_.:-])([A-Za-z0-9]{20,200})"
-    rb"((?:[_-][A-Za-z0-9_-]{1,200}|\.[A-Za-z0-9_-]{8,200}){0,3}+)"
+_TAILED_WORDS = (
+    re.compile(
+        rb"([A-Za-z][A-Za-z0-9]{1,11}(?:[_-][A-Za-z0-9]{2,8}){0,2})([_.:-])([A-Za-z0-9]{20,200})"
+        rb"((?:[_-][A-Za-z0-9_-]{1,200}|\.[A-Za-z0-9_-]{8,200}){0,3}+)"
+    ),
+    re.compile(rb"([A-Za-z][A-Za-z0-9]{1,11})([_.:-])([A-Za-z0-9_-]{20,200})((?:\.[A-Za-z0-9_-]{8,200}){0,3}+)"),
 )
+"""A tail of letters and digits, which behind a part may have signs; and one of base64, with signs anywhere."""
 _FILE_GOES_ON = re.compile(rb"[.@/\\:][A-Za-z0-9]|\(")
 _BASE64_GOES_ON = (b"+", b"/", b"=")
 _NAMED_ID = re.compile(rb"(?:(?i:\bid|[_-]ids?)|[a-z](?:I[dD]s?))[\"'`]?\s{0,2}[:=]?\s{0,3}[\"'`]?\Z")
@@ -136,24 +141,32 @@ def _find_tailed(view: View, budget: WorkBudget) -> Iterator[Finding]:
     for start, _ in view.long_words.find(_FIND_TAILED):
         budget.spend(4)
         start += not text[start : start + 1].isalpha()
-        word = _TAILED_WORD.match(text, start)
-        if word is None or _FILE_GOES_ON.match(text, word.end()):
-            continue
-        prefix, sign, tail, more = word.groups()
-        if sign == b":" and text[word.end() : word.end() + 1] in _BASE64_GOES_ON:
-            continue  # base64 behind a label, as digests are written
-        budget.spend(4 + (len(tail) + len(more)) // 8)
-        if _FILLER.search(word.group()) or not (prefix.islower() or prefix.isupper()):
-            continue  # `Ri_Az…` is one random word
-        words = set(re.split(rb"[_-]", prefix.lower()))
-        is_key = not words.isdisjoint(_KEY_WORDS)
-        if _NAMED_DIGEST.search(text, max(0, start - _ID_REACH_CHARS), start):
-            continue
-        if (not is_key and _is_id(text, start, words, tail)) or not _is_random_tail(tail, sign, more):
-            continue
-        if not is_published_secret(word.group()):
-            start = word.start(3) if sign == b":" else start  # a name or a user before it
-            yield Finding(start, word.end(), "SECRET", is_key and not is_publishable(word.group()))
+        for form in _TAILED_WORDS:
+            word = form.match(text, start)
+            finding = None if word is None else _tailed(text, start, word, budget)
+            if finding is not None:
+                yield finding
+                break
+
+
+def _tailed(text: bytes, start: int, word: re.Match[bytes], budget: WorkBudget) -> Finding | None:
+    """The key that a word at `start` is, if it is one."""
+    prefix, sign, tail, more = word.groups()
+    budget.spend(4 + (len(tail) + len(more)) // 8)
+    if _FILLER.search(word.group()) or not (prefix.islower() or prefix.isupper()):
+        return None  # `Ri_Az…` is one random word
+    if _FILE_GOES_ON.match(text, word.end()) or not _is_random_tail(tail, sign, more):
+        return None
+    if sign == b":" and text[word.end() : word.end() + 1] in _BASE64_GOES_ON:
+        return None  # base64 behind a label, as digests are written
+    words = set(re.split(rb"[_-]", prefix.lower()))
+    is_key = not words.isdisjoint(_KEY_WORDS)
+    if _NAMED_DIGEST.search(text, max(0, start - _ID_REACH_CHARS), start) or is_published_secret(word.group()):
+        return None
+    if not is_key and _is_id(text, start, words, tail):
+        return None
+    start = word.start(3) if sign == b":" else start  # a name or a user before it
+    return Finding(start, word.end(), "SECRET", is_key and not is_publishable(word.group()))
 
 
 def _is_id(text: bytes, start: int, words: set[bytes], tail: bytes) -> bool:
@@ -170,15 +183,17 @@ def _is_random_tail(tail: bytes, sign: bytes, more: bytes) -> bool:
     digits = len(tail) - len(tail.translate(None, b"0123456789"))
     if not tail.islower() and not tail.isupper():
         is_random_on = not more.startswith(b".") or alternates_kinds(more, 6)
-        return digits > 1 + (sign == b":") and alternates_kinds(tail, 16) and is_random_on
-    if more or sign not in b"_-":
+        return digits > 1 + (sign == b":") and alternates_kinds(tail, 14) and is_random_on
+    if more or sign not in b"_-" or not tail.isalnum():
         return False
     if tail.isupper():
         return 4 <= digits <= len(tail) - 6 and _HEX_ONLY.fullmatch(tail) is None and 3 * _changes(tail) >= len(tail)
-    return sign == b"_" and len(tail) >= 32 and 8 <= digits <= len(tail) - 8
+    if _HEX_ONLY.fullmatch(tail):
+        return sign == b"_" and len(tail) >= 32 and 8 <= digits <= len(tail) - 8
+    return 3 <= digits <= len(tail) - 6 and 4 * _changes(tail) >= len(tail)
 
 
-_HEX_ONLY = re.compile(rb"[0-9A-F]+")
+_HEX_ONLY = re.compile(rb"[0-9A-F]+|[0-9a-f]+")
 
 
 def _changes(tail: bytes) -> int:
