@@ -85,7 +85,7 @@ _ASSIGN = (
 _ARGUMENT = rb"(?<=[A-Z]),\s{0,2}(?=[\"'])"  # setopt(PASSWORD, "x")
 _NEXT_LINE = rb"(?<=[A-Z])[\"']?\n[ \t]{1,16}value:[ \t]{1,4}"  # - name: API_TOKEN, and its value below
 _ELEMENT = (
-    rb"(?: [A-Za-z:]{1,20}=\"[^\"<>\n]{0,100}\"){0,3}>"
+    rb"(?<![\"'])(?: [A-Za-z:]{1,20}=\"[^\"<>\n]{0,100}\"){0,3}>"
     rb"(?:\s{0,20}(?=[^\s<>][^<>]{3,160}</)|<!\[CDATA\[(?=[^\n]{4,160}?\]\]>))"
     rb"|&gt;(?=[^\s<>]{4,160}&lt;/)"
 )  # <password>x</password>, also as other HTML quotes it
@@ -445,7 +445,7 @@ def find_named_secrets(view: View, budget: WorkBudget, known: Mapping[int, int] 
         at = end = assigned.end()
         quote = quote_before(text, end)
         is_member = _is_member(text[assigned.end(1) : end], quote)
-        whole_end = quotation_end(view, end, quote) if is_member else element_end(text, end)
+        whole_end = quotation_end(view, end, quote) if is_member else element_end(text, start, end)
         if whole_end > end and known.get(end) is None and not _is_part_of_name(text, start, end, b""):
             whole = text[end:whole_end]
             naming = namings.of(start, name_end, assigned, (quote, whole))

@@ -81,10 +81,10 @@ _EXTENSION = re.compile(rb"\s?(?:x|ext\.?|extension|#)\s?\d{1,6}\b")
 _ANY_EXTENSION = re2.compile(rb"(?:x|ext\.?|extension|#)[\s\x0b]?[0-9]")
 _NORTH_AMERICAN = re.compile(rb"(?:\+?1[ .-]?)?(?:\([2-9]\d\d\) ?|[2-9]\d\d([.-]))[2-9]\d\d(?(1)\1|[.-])\d{4}\Z")
 _DATE = re.compile(
-    rb"\d{4,5}-[01]\d-[0-3]\d(?:[ t]\d\d)?\Z"
+    rb"\d{4,5}-[01]\d-[0-3]\d(?:[ t]\d\d)?\Z|(?:19|20)\d\d[01]\d[0-3]\d\Z"
     rb"|(?:19|20)\d\d[-./]\d\d?[-./]\d\d?|\d\d?[-./]\d\d?[-./](?:19|20)\d\d|(?:19|20)\d\d ?[-/] ?(?:19|20)?\d\d\Z"
 )
-_TIME_BEFORE, _TIME_BEHIND = re.compile(rb"\d:\Z"), re.compile(rb":[0-5]\d")
+_TIME_BEFORE, _TIME_BEHIND = re.compile(rb"\d:\Z|(?<!\d)\d{1,3},\Z"), re.compile(rb":[0-5]\d")
 _AREA, _AREA_CHARS = re.compile(rb"(?<![0-9])\(?0[0-9]{1,5}\)?(?: / | /|/ )\Z"), 12
 """An area code that a slash with blanks parts from its number, which is a run of its own."""
 _DECIMAL = re.compile(rb"\+\d{1,3}\.\d+")
@@ -152,7 +152,7 @@ class Phones:
             return None
         if run.before in (b"-", b"+") and lower[start - 2 : start - 1].isalnum():
             return None  # CVE-2026-79204, 30+20221128-1
-        if _TIME_BEHIND.match(lower, end) or _TIME_BEFORE.search(lower, max(0, start - 3), start):
+        if _TIME_BEHIND.match(lower, end) or _TIME_BEFORE.search(lower, max(0, start - 5), start):
             return None
         span = None
         if run.before == b"+":
@@ -233,11 +233,9 @@ class Phones:
             return None
         if not strong and (_NO_LABELLED_NUMBER.search(raw) or (raw.endswith(b"000") and raw[:1] != b"0")):
             return None  # columns, a path, single figures, a round amount
-        if not grouped:
-            return (start, end) if count <= _MAX_GROUP_DIGITS else None
-        if _DATE.match(raw) or (_DOT in raw and not _has_phone_dots(raw)):
+        if _DATE.match(raw) or (grouped and _DOT in raw and not _has_phone_dots(raw)):
             return None
-        return start, end
+        return (start, end) if grouped or count <= _MAX_GROUP_DIGITS else None
 
 
 def _has_phone_dots(raw: bytes) -> bool:

@@ -55,7 +55,7 @@ ROWS = (
     Row("authorization", rb"(?i:authorization)[\"']?(?: ?[:=,]>?)[ ]{0,2}[\"']?[A-Za-z][A-Za-z0-9_-]{1,20} [\"']?",
         rb"(?![(-])" + _V, "owned"),
     Row("scheme", rb"(?:^|[^\w/.-])(?i:bearer|negotiate)[ \t]{1,2}[\"']?", rb"(?![(+-])" + _V, "owned"),
-    Row("basic", rb"(?:^|[^\w/.-])(?i:basic)[ \t]{1,2}[\"']?", rb"([A-Za-z0-9+/=_-]{12,2048})", "random"),
+    Row("basic", rb"(?:^|[^\w/.-])(?i:basic)[ \t]{1,2}[\"']?", rb"([A-Za-z0-9+/]{12,2048}={0,2})(?![\w.-])", "random"),
     Row("identified", rb"(?i:identified (?:with [\"'`]?[a-z0-9_]{2,30}[\"'`]? )?(?:by|as))\s{1,3}\\?'",
         _V, "setting"),
     Row("identified_by", rb"IDENTIFIED (?:BY|AS)\s{1,3}\\?", _V, "owned"),

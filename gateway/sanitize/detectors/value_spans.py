@@ -32,7 +32,7 @@ _WORD = re.compile(
 """An unquoted value: a sign is part of it unless it separates the fields of a query or the members of a list, or begins
 an HTML entity or tag."""
 _ELEMENT = re.compile(rb"[^<>]{4,160}?(?=\s{0,20}</)|(?<=<!\[CDATA\[)[^\n]{4,160}?(?=\]\]>)")
-_ELEMENT_BEGINS = re.compile(rb"(?:>|<!\[CDATA\[)\s{0,20}\Z")
+_ELEMENT_BEGINS = re.compile(rb"<[\w:.-]{1,60}+[^<>\n]{0,200}>\s{0,20}(?:<!\[CDATA\[)?")
 _MARK = {
     b'"': re.compile(rb"\"(?:\"|'\"'\"|[ \t]{0,2}[+.][ \t]{0,2}\")?"),
     b"'": re.compile(rb"'(?:'|\\''|\"'\"'|[ \t]{0,2}[+.][ \t]{0,2}')?"),
@@ -69,9 +69,11 @@ def value_at(view: View, start: int, quote: bytes) -> bytes | None:
     return value
 
 
-def element_end(text: bytes, start: int) -> int:
-    """Where the content of an element of XML or HTML ends that begins at `start`; -1 where none does."""
-    if _ELEMENT_BEGINS.search(text, max(0, start - 30), start) is None:
+def element_end(text: bytes, name: int, start: int) -> int:
+    """Where the content of an element of XML or HTML ends that begins at `start`, with the name at `name` in its tag;
+    -1 where none does."""
+    low = text.rfind(b"<", max(0, name - 40), name + 1)
+    if low < 0 or _ELEMENT_BEGINS.fullmatch(text, low, start) is None:
         return -1
     content = _ELEMENT.match(text, start)
     return -1 if content is None else content.end()

@@ -182,6 +182,8 @@ def _is_random_tail(tail: bytes, sign: bytes, more: bytes) -> bool:
         return False
     digits = len(tail) - len(tail.translate(None, b"0123456789"))
     if not tail.islower() and not tail.isupper():
+        if not tail.isalnum() and digits < 3 and len(tail) < _MIN_SIGNED_CHARS:
+            return False
         is_random_on = not more.startswith(b".") or alternates_kinds(more, 6)
         return digits > 1 + (sign == b":") and alternates_kinds(tail, 14) and is_random_on
     if more or sign not in b"_-" or not tail.isalnum():
@@ -193,6 +195,8 @@ def _is_random_tail(tail: bytes, sign: bytes, more: bytes) -> bool:
     return 3 <= digits <= len(tail) - 6 and 4 * _changes(tail) >= len(tail)
 
 
+_MIN_SIGNED_CHARS = 28
+"""Shorter tails with signs and hardly a digit may be names of programs: `NID_pbeWithMD5AndRC2_CBC`."""
 _HEX_ONLY = re.compile(rb"[0-9A-F]+|[0-9a-f]+")
 
 
