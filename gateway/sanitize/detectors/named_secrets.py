@@ -156,7 +156,7 @@ _SAYS_ABOUT = re.compile(
     rb"|view"
     rb"|backend|strength|attr|column|source|sha|reverse|match|confirm|repeat|help|label|error|status|stor|lookup"
     rb"|command|cmd|callback|generat|function|option|setting|config|rule|history|rotat|sniff|auth|check|through|thru|widget"
-    rb"|uidb|token_|nonce|timestamp|fail|succe"
+    rb"|uidb|token_|nonce|timestamp|fail|succe|thresh"
 )
 """Words in the rest of a name that make it the name of something about a password or key."""
 _NOT_SECRET_KEYS = re.compile(
@@ -254,6 +254,8 @@ class Namings:
         low = max(0, start - _HEAD_CHARS // 2)
         if is_beside or (link == "listed" and _PAIR_BEFORE.search(self._text, low, start + 1)):
             link = "paired"
+        if _VERB.fullmatch(name) and assigned.group().strip(b" \t`\"'") == b"to":
+            return None  # pass to x, pin to x
         if assigned.lastindex in _BESIDE or name.endswith(_OWNED_NAMES):
             # what precedes the name counts too
             name = self._text[max(0, start - _BEFORE_NAME_CHARS) : end]
@@ -292,6 +294,8 @@ def _naming(before: bytes, name: bytes, rest: bytes, link_and_quote: tuple[Link,
     link, quote = link_and_quote
     lower, before = name.lower(), before.lower()
     if before.endswith(_PUBLIC_KEYS) or (lower.endswith(b"pass") and not rest and _ENDING_IN_PASS.search(before)):
+        return None
+    if lower.endswith(b"pass") and rest.lower().startswith((b"ing", b"ed")):
         return None
     if lower.endswith(b"token") and not rest and _PAGE_TOKENS.search(before):
         return None
@@ -340,10 +344,23 @@ _JOINED = (b"_", b"-")
 _STRING_MARKS = (b'"', b"'")
 _PASS_GOES_ON = (b"WORD", b"WD", b"PHRASE", b"CODE")
 """What makes more of the verb or verdict `PASS`, with which the names of `"PASSWORD"` begin."""
+_VERB = re.compile(rb"\W?(?i:pass|pin)")
 _BESIDE = (None, 1)
 """The last groups of ASSIGNED when only blanks are between a name and its value."""
 _WORD_CHARS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_- "
-_OWNED_NAMES = (b"key", b"Key", b"KEY", b"sig", b"Sig", b"token", b"Token", b"TOKEN", b"signature", b"Signature")
+_OWNED_NAMES = (
+    b"pass",
+    b"key",
+    b"Key",
+    b"KEY",
+    b"sig",
+    b"Sig",
+    b"token",
+    b"Token",
+    b"TOKEN",
+    b"signature",
+    b"Signature",
+)
 _PUBLIC_KEYS = (b"public key", b"public_key", b"public-key", b"publickey", b"pubkey", b"pub_key", b"pub-key")
 
 

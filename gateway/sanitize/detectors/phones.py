@@ -150,7 +150,7 @@ class Phones:
             is_glued = False
         if (is_glued or run.before.isalnum()) and not self._has_word_behind(end):
             return None
-        if run.before in (b"-", b"+") and lower[start - 2 : start - 1].isalnum():
+        if run.before in (b"-", b"+", b"#") and lower[start - 2 : start - 1].isalnum():
             return None  # CVE-2026-79204, 30+20221128-1
         if _TIME_BEHIND.match(lower, end) or _TIME_BEFORE.search(lower, max(0, start - 5), start):
             return None

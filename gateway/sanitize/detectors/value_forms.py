@@ -29,7 +29,7 @@ _VERSION = re.compile(
     rb"[~^]?[vV]?\d{1,4}(?:\.\d{1,6}){1,4}(?:[-+.]?[a-z]{1,8}\d{0,4})?(?:[-+~.][a-z]{0,8}\d{1,4}){0,5}"
 )
 _DATE = re.compile(rb"\d{4}-\d\d-\d\d(?:T[\d:.]+Z?)?")
-_OBJECT = re.compile(rb"(?:[\w$]+\.)*[A-Z][a-z]+(?:[A-Z][a-z]+)+[@{][0-9a-f]{5,8}")
+_OBJECT = re.compile(rb"(?:[\w$]+\.)*[A-Z][a-z]+(?:[A-Z][a-z]+)+[@{](?=\d*[a-f])[0-9a-f]{5,8}")
 """An object as programs print it, with its class: `android.os.BinderProxy@2bd79ce`."""
 _FINGERPRINT = re.compile(rb"(?:0x)?(?:[0-9A-F]{16}|[0-9A-F]{40})|0x[0-9a-f]{1,16}")
 """An id of an OpenPGP key (RFC 4880, 12.2), or a number of 64 bits, as in handles."""
@@ -110,7 +110,7 @@ def is_code_reference(value: bytes) -> bool:
     """Whether the value is a path, a version, a date or the name of a standard."""
     if alternates_kinds(value, _MIN_RANDOM_CHARS):
         return False  # base64 may begin with a slash
-    return any(form.fullmatch(value) is not None for form in (_PATH, _VERSION, _DATE, _REFERENCE, _OBJECT))
+    return any(form.fullmatch(value) is not None for form in (_PATH, _VERSION, _DATE, _REFERENCE))
 
 
 def is_public(value: bytes) -> bool:
@@ -254,11 +254,11 @@ _CODE_HEADS = (b"qr/", b"m/", b"/^", b"/(?", b"r'", b"[", b"self.", b"os.", b"pr
 _SUBSCRIPT = re.compile(rb"\A[A-Za-z_][\w.]*\[[\w.\[\]'\":+-]*")
 _CALL = re.compile(
     rb"\A[$@]?[A-Za-z_][\w.:>-]*[!?]?\("
-    rb"(?:[\w.:$\[\]('/*=-]*(?:\)(?:[.:\[()'/*=-][\w.:$\[\]()'/*=-]*)?)?|.*\)[;,]?)"
+    rb"(?:[\w.:$&\[\]('/*=-]*(?:\)(?:[.:\[()'/*=-][\w.:$&\[\]()'/*=-]*)?)?|.*\)[;,]?)"
 )
 _VARIABLE = re.compile(rb"\$(?:[A-Za-z_](?:[\w.:>\[\](){}-]|(?<=\[)\$)*|[({].*|\d?)")
 _MEMBER = re.compile(rb"\A[a-z]+\.[a-z][a-z.]*$")
-_IDENTIFIER = re.compile(rb"[A-Za-z]*+\d{0,4}+(?:[._/:+-][A-Za-z]*+\d{0,4}+)*+")
+_IDENTIFIER = re.compile(rb"[A-Za-z]*+\d{0,4}+(?:[._/:+~-]{1,2}[A-Za-z]*+\d{0,4}+)*+")
 _PRODUCT_KEY = re.compile(
     rb"(?=(?:[^0-9]{0,16}[0-9]){4})(?=(?:[^A-Za-z]{0,16}[A-Za-z]){3})[A-Za-z0-9]{4,6}(?:-[A-Za-z0-9]{4,6}){2,7}"
 )
@@ -409,6 +409,7 @@ def _is_marked_code(value: bytes) -> bool:
         or (_SQUARE in value and _SUBSCRIPT.fullmatch(value) is not None)
         or (_BRACKET in value and _CALL.fullmatch(value) is not None)
         or (_DOT in value and _MEMBER.match(value) is not None)
+        or _OBJECT.fullmatch(value) is not None
     )
 
 

@@ -119,11 +119,14 @@ _TAILED_WORDS = (
 """A tail of letters and digits, which behind a part may have signs; and one of base64, with signs anywhere."""
 _FILE_GOES_ON = re.compile(rb"[.@/\\:][A-Za-z0-9]|\(")
 _BASE64_GOES_ON = (b"+", b"/", b"=")
-_NAMED_ID = re.compile(rb"(?:(?i:\bid|[_-]ids?)|[a-z](?:I[dD]s?))[\"'`]?\s{0,2}[:=]?\s{0,3}[\"'`]?\Z")
+_NAMED_ID = re.compile(
+    rb"(?:(?i:\bid|[_-]ids?|\bidentifier)|[a-z](?:I[dD]s?))"
+    rb"(?:[\"'`]?\s{0,2}[:=]?\s{0,3}|[\w -]{0,40}\((?:for example|e\.g\.|such as),?\s{1,8})[\"'`]?\Z"
+)
 _NAMED_DIGEST = re.compile(
     rb"(?i:\b(?:sha-?[0-9]{1,3}|md5|blake[23][bs]?|digest|checksum|integrity|etag))[\"'`]?[:= _-]{1,2}[\"'`]?\Z"
 )
-_ID_REACH_CHARS = 24
+_ID_REACH_CHARS = 80
 _ULID = re.compile(rb"0[0-9][0-9A-HJKMNP-TV-Z]{24}")
 """An id that begins with its time, in the letters of Crockford's base32."""
 _KEY_WORDS = frozenset(
@@ -182,7 +185,7 @@ def _is_random_tail(tail: bytes, sign: bytes, more: bytes) -> bool:
         return False
     digits = len(tail) - len(tail.translate(None, b"0123456789"))
     if not tail.islower() and not tail.isupper():
-        if not tail.isalnum() and digits < 3 and len(tail) < _MIN_SIGNED_CHARS:
+        if 2 * sum(map(len, _WORD_RUNS[digits < 3].findall(tail))) >= len(tail):
             return False
         is_random_on = not more.startswith(b".") or alternates_kinds(more, 6)
         return digits > 1 + (sign == b":") and alternates_kinds(tail, 14) and is_random_on
@@ -195,8 +198,9 @@ def _is_random_tail(tail: bytes, sign: bytes, more: bytes) -> bool:
     return 3 <= digits <= len(tail) - 6 and 4 * _changes(tail) >= len(tail)
 
 
-_MIN_SIGNED_CHARS = 28
-"""Shorter tails with signs and hardly a digit may be names of programs: `NID_pbeWithMD5AndRC2_CBC`."""
+_WORD_RUNS = re.compile(rb"[A-Z]?[a-z]{3,}+"), re.compile(rb"[A-Z]?[a-z]{2,}+")
+"""What makes half of a name of programs (`NID_pbeWithMD5AndRC2_CBC`), and of 4 in 100 random tails of 20 characters;
+and what does so where digits are few."""
 _HEX_ONLY = re.compile(rb"[0-9A-F]+|[0-9a-f]+")
 
 
