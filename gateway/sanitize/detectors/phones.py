@@ -77,8 +77,11 @@ WEAK_WORDS = re2.compile(rb"\bcall|contact|messages? (?:to|from)|registered|numb
 _WORD_BEHIND = re.compile(rb"(?:\s?x\d{1,6})?[\s\\,(-]{1,3}(?:office|fax|mobile|cell|phone|tel|home|work|desk|direct)")
 _SIGNS_BEHIND = frozenset(bytes([sign]) for sign in b" \t\n\r\v\f\\,(-x")
 _ANY_WORD_BEHIND = re2.compile(rb"[0-9][\s\\,(-]{1,3}(?:office|fax|cell|home|work|desk|direct)")
-_EXTENSION = re.compile(rb"\s?(?:x|ext\.?|extension|#)\s?\d{1,6}\b")
-_ANY_EXTENSION = re2.compile(rb"(?:x|ext\.?|extension|#)[\s\x0b]?[0-9]")
+_EXTENSION_WORDS = (
+    rb"x|ext\.?|extension|#|durchwahl|dw\.?|nebenstelle|app\.|poste|interno|int\.|anexo|ramal|toestel|wew\.|lokal"
+)
+_EXTENSION = re.compile(rb",?\s?(?:" + _EXTENSION_WORDS + rb")\s?\d{1,6}\b")
+_ANY_EXTENSION = re2.compile(rb"(?:" + _EXTENSION_WORDS + rb")[\s\x0b]?[0-9]")
 _NORTH_AMERICAN = re.compile(rb"(?:\+?1[ .-]?)?(?:\([2-9]\d\d\) ?|[2-9]\d\d([.-]))[2-9]\d\d(?(1)\1|[.-])\d{4}\Z")
 _DATE = re.compile(
     rb"\d{4,5}-[01]\d-[0-3]\d(?:[ t]\d\d)?\Z|(?:19|20)\d\d[01]\d[0-3]\d\Z"

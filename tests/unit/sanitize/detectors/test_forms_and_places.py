@@ -93,3 +93,16 @@ def test_four_numbers_in_the_place_of_a_version_are_none(text: str) -> None:
 def test_a_telephone_number_with_a_slash_is_found_whole_behind_its_word(number: str, word: str) -> None:
     assert found(word.format(number)) == [number]
     assert found(f"sum {number} of all") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Kundennummer: {4711 0815-3}", "account no {00123456789}", "sort code {12-34-56}", "policy number {ABC-1234567}",
+        "Vertragsnummer {V 8812 4431/07} vom Mai", "numéro de contrat : {77 123 456}", "codice cliente {00417762}",
+        "Número de póliza: {88-12345678}", "номер договора {8812-44310}", "Tel. {+49 30 901820 App. 12} oder",
+        "your account number has 10 digits of 12345678", "contract number 2024-11-29", "claim number 1.2.3 of 2024",
+    ],
+)  # fmt: skip
+def test_a_number_of_an_account_customer_or_contract_needs_its_word(text: str) -> None:
+    assert found(text.replace("{", "").replace("}", "")) == [part.split("}")[0] for part in text.split("{")[1:]]
