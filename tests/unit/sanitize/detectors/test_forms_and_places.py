@@ -98,7 +98,8 @@ def test_a_telephone_number_with_a_slash_is_found_whole_behind_its_word(number: 
 @pytest.mark.parametrize(
     "text",
     [
-        "Kundennummer: {4711 0815-3}", "account no {00123456789}", "sort code {12-34-56}", "policy number {ABC-1234567}",
+        "Kundennummer: {4711 0815-3}",
+        "account no {00123456789}", "sort code {12-34-56}", "policy number {ABC-1234567}",
         "Vertragsnummer {V 8812 4431/07} vom Mai", "numéro de contrat : {77 123 456}", "codice cliente {00417762}",
         "Número de póliza: {88-12345678}", "номер договора {8812-44310}", "Tel. {+49 30 901820 App. 12} oder",
         "your account number has 10 digits of 12345678", "contract number 2024-11-29", "claim number 1.2.3 of 2024",
