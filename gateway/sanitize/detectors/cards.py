@@ -413,7 +413,7 @@ def find_ibans(view: View, budget: WorkBudget) -> Iterator[Finding]:
         raw = text[start : high + 2]
         length = _length_of(raw)
         end = _end_of(raw, length) if length else 0
-        if end and raw[:end].translate(None, _SEPARATORS).decode().upper() not in IBANS:
+        if end and raw[:end].translate(None, _SEPARATORS).upper() not in IBANS:
             yield Finding(start, start + end, "IBAN")
         at = start + (end or 4)
 

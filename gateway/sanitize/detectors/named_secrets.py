@@ -11,6 +11,7 @@ from functools import lru_cache
 import re2
 
 from gateway.sanitize.detectors.harmless import is_published_login
+from gateway.sanitize.detectors.tables import either
 from gateway.sanitize.detectors.value_forms import (
     MAX_VALUE_CHARS,
     Link,
@@ -29,25 +30,8 @@ from gateway.sanitize.work_budget import WorkBudget
 
 # ----------------------------------------------------------------------------------------------------
 # The patterns of credentials' names, and of what leads from a name to its value: an assignment, a phrase, a tag.
-STRONG = (
-    rb"(?i:p?assw(?:or)?ds?|passphrase|passcode|psswor?ds?|passwrd|pswd|parola(?: d'ordine)?|clave|tlspsk|userpwd"
-    rb"|passin|kennwort|passwort|mot de passe"
-    rb"|contrasena|senha|wachtwoord|haslo|parol|losenord(?:et)?|passord(?:et)?|adgangskoden?|salasana|jelszo"
-    rb"|heslo|lozinka|sifre(?:niz|m|si)?|mat khau|kata sandi(?:nya)?"
-    rb"|(?:wlan|wi-?fi|netzwerk|geheim|zugangs)-?schlussel|(?:verification|one[ -]time|log-?in|sign-?in"
-    rb"|security|alarm|door|gate|safe|access|entry|unlock) code)|[n\x02]apo\x02\x02"
-    rb"|\x04\x05|\x06\x02\x07-\x02"
-    rb"|(?:^|[^A-Za-z])(?i:pass|pwd?|pin|psk|mdp)|(?i:bindpw|psksecret|authtok|(?:ro|rw|-server )community)"
-    rb"|[a-z](?:Pass|Pwd|Pw|pass\b)"
-    rb"|[_-](?i:pwd?|pass)|(?:SSH|SMTP|FTP|LDAP|DB|ROOT|USER|ADMIN)PASS"
-)
-_WEAK = (
-    rb"(?i:secret|token|credentials?|bearer|api[_ -]?key|accesskey|authorization|oauth|signature"
-    rb"|connection[_ -]?string|sess(?:ion)?[_-]?(?:id|key)|pepper|mnemonic|(?:seed|recovery|backup) phrase)"
-    rb"|(?:^|[^A-Za-z])(?i:auth|sig|key|pkey|license)|[a-z](?:Key|Sig|Auth)|[A-Z_-](?:KEY|key)|_SALT|(?:ro|rw"
-    rb"|-server )community"
-)
-NAMES = STRONG + rb"|" + _WEAK
+STRONG = either("password")
+NAMES = STRONG + rb"|" + either("credential")
 """RE2 pattern of the names that make what follows a secret."""
 _FOR_USER = (
     rb"(?: #?\d{1,2}(?=:)|(?i: for (?!(?:the|our|this|that|my|your|its|all|an?) )(?:key |user |host )?[\"'`]?(?:https?://|[~/]{1,2})?[\w.%/-]{1,40}[\"'`]?(?:@[\"'`]?[\w.%-]{1,60}[\"'`]?)?)"
@@ -149,56 +133,15 @@ ASSIGNED = re.compile(
 _LINKS: tuple[Link, ...] = ("beside", "beside", "assigned", "paired", "assigned", "listed", "said")
 """By the last group of ASSIGNED that matched; the first one is the rest of the name."""
 _IS_STRONG = re.compile(STRONG)
-_SAYS_ABOUT = re.compile(
-    rb"encr|hash|ident|chang|reset|min|max|len|polic|field|input|file|path|type|ur[li]|name|expir|ttl|age|time|valid"
-    rb"|algor|format"
-    rb"|method|mode|hint|prompt|requir|enabl|list|count|size|start|contain|null|hook|handle|manag|provid|class|form"
-    rb"|view"
-    rb"|backend|strength|attr|column|source|sha|reverse|match|confirm|repeat|help|label|error|status|stor|lookup"
-    rb"|command|cmd|callback|generat|function|option|setting|config|rule|history|rotat|sniff|auth|check|through|thru|widget"
-    rb"|uidb|token_|nonce|timestamp|fail|succe|thresh"
-)
-"""Words in the rest of a name that make it the name of something about a password or key."""
-_NOT_SECRET_KEYS = re.compile(
-    rb"(?:public|pub|primary|foreign|partition|sort|cache|idempotency|host|row|unique|index|map|hash|dict|group"
-    rb"|object|lookup"
-    rb"|registry|hot|arrow|access|cursor|page|dns|zone|trust|composite|natural|surrogate|bucket|s3|storage|i18n|message"
-    rb"|option|config|setting|json|header|cookie|session|query|order|shard|routing|signing|gpg|pgp|ssh|result)[ _-]?\Z"
-)
-"""Words before a bare `key` or `sig` that say which one it is; its values are no credentials for certain."""
-_NOT_SECRET_TOKENS = re.compile(
-    rb"(?:next|page|input|output|pagination|continuation|continue|request|idempotency|lock|change|update|sync|delta"
-    rb"|cursor|import|client|starting)"
-    rb"[ _-]?token"
-)
-"""Tokens that mark a place in a list, a version or one call."""
-_PAGE_TOKENS = re.compile(rb"(?:next|page|pagination|continuation|cursor|starting)[ _-]?token\Z")
-"""Tokens that only ask for the next part of a list: without them a caller cannot go on."""
-_KEY_ACTIONS = re.compile(
-    rb"--?(?:recv|receive|install|search|delete|edit|import|export|trusted|send|sign|lsign|list)-key"
-)
-"""Options that take the fingerprint of a key."""
+_SAYS_ABOUT = re.compile(either("about"))
+_NOT_SECRET_KEYS = re.compile(rb"(?:" + either("other key") + rb")[ _-]?\Z")
+_PAGE_TOKENS = re.compile(rb"(?:" + either("page") + rb")[ _-]?token\Z")
+_NOT_SECRET_TOKENS = re.compile(rb"(?:" + either("page") + rb"|" + either("other token") + rb")[ _-]?token")
+_KEY_ACTIONS = re.compile(rb"--?(?:" + either("key option") + rb")-key")
 _NAMES_ONE = re.compile(rb"(?:\A|[_.-])(?i:ids?|arns?|identifiers?)\Z|[a-z](?:I[dD]s?|Arns?|Identifiers?)\Z")
 """The end of a name whose value identifies a key or a secret: `KmsKeyId`, `--key-id`, `SecretArn`."""
-_PROVING = re.compile(
-    rb"assw(?:or)?d|pass(?:phrase|code|wrd)|pwd|\W?pw\Z|\x04\x05|\x07-\x02|[_-]p(?:ass|w)|pass\Z|secret|token"
-    rb"|credential|bearer|api[_ -]?key|pswd|sifre|mat khau|kata sandi"
-    rb"|accesskey|oauth|authorization|connection|kennwort|passwort|auth\Z|psk\Z|bindpw|authtok|mot de passe"
-    rb"|contrasena|senha|wachtwoord|haslo|parol|losenord|passord|adgangskode|salasana|jelszo|heslo|lozinka"
-    rb"|clave|parola|mdp\Z|\x02\x02\Z"
-    rb"|pepper|_salt|[a-z][_-]?key"
-    rb"|community|sess(?:ion)?id"
-)
-"""Names of credentials: a random value behind one is certainly a secret. A bare `key`, `sig` or `pin` is not enough."""
-_PROVING_BEFORE = re.compile(
-    rb"(?:encrypt(?:ion|or)?|crypt|private|master|secret|account|shared|storage|recovery|unseal|licen[cs]e|product"
-    rb"|authenticator"
-    rb"|wep|hmac|isakmp"
-    rb"|aes)[ ._-]?key\Z|api\.key\Z"
-    rb"|(?:shared|secret)[_-]?access[_-]?key\Z|x-(?:amz|goog|oss)-signature\Z|host, signature\Z"
-    rb"|[0-9]\.[0-9]{1,3} key\Z|[?&]sig(?:nature)?\Z"
-)
-"""A `key` or signature that is a credential for certain, by the words before it."""
+_PROVING, _NOT_PROVING = re.compile(either("proving")), re.compile(either("unproving"))
+_PROVING_BEFORE = re.compile(either("proving key"))
 _COMPOUND_KEY = re.compile(rb"[a-z0-9][_-]?key\Z")
 _OPTION = re.compile(rb"(?:(?:\A|\s)--?|[\s({]:)[a-z][\w-]*\Z")
 _BEFORE_NAME_CHARS = 16
@@ -229,10 +172,7 @@ _FALLBACK = re.compile(rb"(?i:secret|token|passw(?:or)?d|api_?key)[\w\"')\]]{0,1
 """A variable with a credential's name, whose default the value is: `key = env.JWT_SECRET ?? "x"`."""
 _ENDS_STRONG = re.compile(rb"(?i:passw(?:or)?d|passphrase|secret)\Z")
 _LINE_END = re.compile(rb"[\"']?;?[ \t]{0,8}(?:[\r\n]|\Z)")
-_ENDING_IN_PASS = re.compile(
-    rb"(?<![a-z])(?:by|com|encom|sur|tres|under|over|multi|low|high|band|all|im|re|un|out)pass\Z"
-)
-"""Words, and what circuits do: no passwords."""
+_ENDING_IN_PASS = re.compile(rb"(?<![a-z])(?:" + either("no pass") + rb")pass\Z")
 
 
 class Namings:
@@ -324,13 +264,13 @@ def _naming(before: bytes, name: bytes, rest: bytes, link_and_quote: tuple[Link,
         if link != "assigned" or lower.endswith(b"pin"):
             return None
         strong = False
-    proves = not about and _proves(before, lower, rest)
+    proves = not about and _proves(before, lower, rest, strong)
     return Naming(strong, proves, link, quote)
 
 
-def _proves(before: bytes, lower: bytes, rest: bytes) -> bool:
+def _proves(before: bytes, lower: bytes, rest: bytes, strong: bool) -> bool:
     """Whether a random value behind the name is certainly a secret."""
-    if not rest and _PROVING_BEFORE.search(before):
+    if (not rest and _PROVING_BEFORE.search(before)) or (strong and not _NOT_PROVING.search(lower)):
         return True
     return bool(
         (_PROVING.search(lower + rest.lower()) or (_COMPOUND_KEY.search(before) and rest not in (b"s", b"S")))

@@ -7,7 +7,8 @@ import re
 from itertools import pairwise, product
 from typing import Literal, NamedTuple, TypeAlias
 
-from gateway.sanitize.detectors.harmless import harmless_words, is_published_secret
+from gateway.sanitize.detectors.harmless import is_published_secret
+from gateway.sanitize.detectors.tables import words
 
 _JOINT = re.compile(rb"(?:[._/:-]|::|->){1,2}")
 _PART = re.compile(
@@ -540,7 +541,7 @@ def _is_own_value(value: bytes, lower: bytes, is_quoted: bool) -> bool:
     return lower.count(b"\x02") * 2 < len(lower)
 
 
-_SETTING_WORDS = harmless_words("setting")
+_SETTING_WORDS = words("harmless.txt", "setting")
 """What settings, forms and sentences say of a password in place of one."""
 _UPPER_NAME = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ_-()[]{}"
 _ABOUT_ENDS = (b"ed", b"ing", b"able", b"ible")

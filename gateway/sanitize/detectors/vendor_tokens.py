@@ -9,13 +9,13 @@ the purpose makes it use more states than its memory allows.
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from importlib import resources
 from itertools import pairwise
 from typing import NamedTuple
 
 import re2
 
-from gateway.sanitize.detectors.harmless import harmless_words, is_published_secret
+from gateway.sanitize.detectors.harmless import is_published_secret
+from gateway.sanitize.detectors.tables import rows, words
 from gateway.sanitize.detectors.value_forms import (
     alternates_kinds,
     has_high_entropy,
@@ -44,11 +44,7 @@ def _form(row: str) -> Form:
     return Form(maker, pattern, (), sign[1:]) if sign[0] == "~" else Form(maker, pattern, tuple(sign.split(" ")), "")
 
 
-FORMS = tuple(
-    _form(row)
-    for row in resources.files(__package__).joinpath("vendor_tokens.txt").read_text().splitlines()
-    if row and row[0] != "#"
-)
+FORMS = tuple(map(_form, rows("vendor_tokens.txt")))
 MIN_WORD_CHARS = 16
 """The shortest token of the table (Alibaba Cloud); shorter matches are words that only begin like one."""
 _WORD_CHARS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/=.:|!~%$@&?#,")
@@ -133,7 +129,7 @@ _KEY_WORDS = frozenset(
     b"sk ak ek rk pk key keys api apikey token tok secret pat access auth live prod test bearer pass pwd".split()
 )
 """Parts of a prefix by which makers say that a key follows."""
-_ID_WORDS = harmless_words("id-prefix")
+_ID_WORDS = words("harmless.txt", "id-prefix")
 """Prefixes of ids, digests and files: what follows names a thing and opens nothing. `call_…`, `msg_…`, `chatcmpl-…` are
 those of models' answers, `vpc-…` those of clouds, `sha256-…` that of digests."""
 
