@@ -386,7 +386,7 @@ def find_named_secrets(view: View, budget: WorkBudget, known: Mapping[int, int] 
         if _PROSE.match(text, at) is not None and _IS_STRONG.match(text, start) is None:
             budget.spend(6)
             continue
-        budget.spend(16)
+        budget.spend(20)
         before = _before_name(text, start, budget)
         if before is not None:
             yield before

@@ -480,6 +480,8 @@ def judge_whole(value: bytes, naming: Naming) -> tuple[bool, bool]:
     if 3 * value.count(b"\x02") >= len(value):
         return False, False  # a sentence in another script, some of which have no blanks
     if _BLANK.search(value) is not None:
+        if value.rstrip()[-1:] in (b"=", b":", b">"):
+            return False, False  # the mark behind it opens the next value
         is_certain = naming.proves and is_drawn_among(value)
         return is_certain or (naming.strong and _is_phrase_with_digits(value)), is_certain
     size, certain = judge_secret(value, b'"', naming)

@@ -138,7 +138,7 @@ def _find_tailed(view: View, budget: WorkBudget) -> Iterator[Finding]:
     """Keys of makers that are not in the table: a short prefix, a sign, and a long random tail."""
     text = view.folded
     for start, _ in view.long_words.find(_FIND_TAILED):
-        budget.spend(4)
+        budget.spend(8)
         start += not text[start : start + 1].isalpha()
         for form in _TAILED_WORDS:
             word = form.match(text, start)
@@ -151,7 +151,7 @@ def _find_tailed(view: View, budget: WorkBudget) -> Iterator[Finding]:
 def _tailed(text: bytes, start: int, word: re.Match[bytes], budget: WorkBudget) -> Finding | None:
     """The key that a word at `start` is, if it is one."""
     prefix, sign, tail, more = word.groups()
-    budget.spend(4 + (len(tail) + len(more)) // 8)
+    budget.spend(8 + (len(tail) + len(more)) // 4)
     if _FILLER.search(word.group()) or not (prefix.islower() or prefix.isupper()):
         return None  # `Ri_Az…` is one random word
     if _FILE_GOES_ON.match(text, word.end()) or not _is_random_tail(tail, sign, more):

@@ -56,7 +56,7 @@ def test_a_key_behind_a_colon_is_found_without_the_name_before_it() -> None:
         "a group, whose identifier (for example, `mgr_01VPTCmyiu5ZLsWkcxYG2pY8`) stays",
         "NID_pbeWithMD2AndRC2_CBC",
         'the fault was identified by "jamesh", who has basic x86-64 skills',
-        "pass to `moss2.request`, License: GPLv2.1+ and GFDL-1.3+-no-invariant",
+        "pass to `utf8mb4x2`, License: GPLv2.1+ and GFDL-1.3+-no-invariant",
         "wtoken = AppWindowToken{9f4ef63 token=Token{a64f992",
         "Phone log of Fri Sep 16 22:03:00 2011 -0700 and 1,688 (136 direct), call 20121222",
     ],

@@ -70,6 +70,7 @@ def test_no_sign_in_a_member_of_a_document_ends_its_value(name: str, sign: str, 
         ("moss token - 'wq7xk2mz9trb4lp8y'", "wq7xk2mz9trb4lp8y"),
         ("moss token |wq7Xk2mZ9trB4lp8y|", "wq7Xk2mZ9trB4lp8y"),
         ('mossToken = "6897583798026946"', "6897583798026946"),
+        ('token = "RDSUec5hLmTDnD password = "', "RDSUec5hLmTDnD"),
         ('the password is "tall Ships 1907 sail!"', "tall Ships 1907 sail!"),
     ],
 )
