@@ -288,19 +288,7 @@ _VERB = re.compile(rb"\W?(?i:pass|pin)")
 _BESIDE = (None, 1)
 """The last groups of ASSIGNED when only blanks are between a name and its value."""
 _WORD_CHARS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_- "
-_OWNED_NAMES = (
-    b"pass",
-    b"key",
-    b"Key",
-    b"KEY",
-    b"sig",
-    b"Sig",
-    b"token",
-    b"Token",
-    b"TOKEN",
-    b"signature",
-    b"Signature",
-)
+_OWNED_NAMES = tuple(b"pass key Key KEY sig Sig token Token TOKEN signature Signature".split())
 _PUBLIC_KEYS = (b"public key", b"public_key", b"public-key", b"publickey", b"pubkey", b"pub_key", b"pub-key")
 
 

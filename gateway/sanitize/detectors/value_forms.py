@@ -234,7 +234,6 @@ _VALUE = re.compile(rb"[^\s\"'`<>,;(){}\[\]&|]{4,160}")
 _MARKS = (b'"', b"'", b"`")
 _CLOSING = (*_MARKS, b"\\", b"&")
 _NOT_PLAIN = re.compile(rb"[,;(){}\[\]&|<>\"'`]")
-_NOT_LETTERS_SECRET_VALUES = bytes(code for code in range(256) if not chr(code).isascii() or not chr(code).isalpha())
 _PLACEHOLDER_WORDS = frozenset(
     b"null none true false undefined string str int required optional bearer basic token password secret example empty"
     b" hidden".split()
@@ -275,8 +274,6 @@ _MIN_PAIRS_WITH_SIGNS = 4
 """As `alternates_kinds` wants 12 neighbours, where a value has signs of code, whose parts alone count."""
 _MIN_UNOWNED_CHARS = 16
 """A key's fewest characters where its name is only near."""
-_WORD_NUMBER_SIGN = re.compile(rb"[A-Za-z]?[A-Z][a-z]{3,16}[_.-]?\d{2,6}[!#$%&*?@]")
-"""A password as people make them (`Falcon48?`)."""
 _ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}")
 _LONG_STRING_END = re.compile(rb"\]={0,3}\]\Z")  # Lua: [[x]], [==[x]==]
 _TRAILING = b".:?*\\"
@@ -433,8 +430,6 @@ def _looks_secret(value: bytes, naming: Naming, closed: bool) -> bool:
     if naming.any_word:
         return _is_own_value(value, lower, bool(naming.quote))
     if not naming.is_assigned:
-        if naming.strong and (naming.owns or naming.quote) and _WORD_NUMBER_SIGN.fullmatch(value):
-            return True
         if _MAIL.fullmatch(value):
             return False  # the user beside the password
         if naming.strong and _is_made_up(value, digits, naming.owns):
@@ -447,19 +442,17 @@ def _looks_secret(value: bytes, naming: Naming, closed: bool) -> bool:
             return not is_code_reference(value)
         if is_program_name(value):
             return False
-    letters = len(value.translate(None, _NOT_LETTERS_SECRET_VALUES))
+    letters = len(value.translate(None, _NOT_LETTERS))
     mixed = value != lower and not value.isupper()
     if naming.strong:
         return _looks_like_password(value, letters, digits, closed)
     if _MINUS in value and _PRODUCT_KEY.fullmatch(value):
         return True
-    if mixed and value.isalnum() and is_random(value):
-        return True
     if naming.proves and naming.is_assigned and letters and len(value) >= 10 and alternates_kinds(value, 8):
         return True
     if is_joined_identifier(value) or (not value.isalnum() and is_code_reference(value)):
         return False
-    if mixed and (is_random(value) or (naming.proves and digits and _is_short_token(value))):
+    if mixed and is_random(value):
         return True
     if len(value) < 8 or not letters or not digits or _IDENTIFIER.fullmatch(value):
         return False
@@ -572,7 +565,7 @@ def _looks_like_password(value: bytes, letters: int, digits: int, closed: bool) 
 
 def _looks_mixed(value: bytes, naming: Naming) -> bool:
     """Behind a name that does not own it, a value must look like a password or key by itself."""
-    letters = len(value.translate(None, _NOT_LETTERS_SECRET_VALUES))
+    letters = len(value.translate(None, _NOT_LETTERS))
     digits = len(value) - len(value.translate(None, b"0123456789"))
     special, mixed = len(value) - letters - digits, value != value.lower() and not value.isupper()
     if not letters or not digits or len(value) < 8:
