@@ -315,7 +315,7 @@ def judged(text: bytes, at: int, value: bytes, naming: Naming, budget: WorkBudge
     """`value` at `at` as a finding, with all of a longer word; None when it is no secret."""
     after = text[at + len(value) : at + len(value) + 1]
     # a value behind a weak name is also tested for randomness, which costs more
-    budget.spend(14 + len(value) // 3 if naming.strong else 36 + len(value) // 2)
+    budget.spend(26 + len(value) // 2 if naming.strong else 44 + len(value) // 2)
     size, certain = judge_secret(value, after, naming)
     if not size:
         return grouped_key(text, at, naming)
