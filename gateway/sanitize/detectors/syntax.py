@@ -143,7 +143,8 @@ def _below(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[Fi
     """The secrets below a column's name in a table whose cells a comma, semicolon, tab or bar parts."""
     low = text.rfind(b"\n", 0, start + 1) + 1
     high = line_end(text, max(end - 1, low))
-    marks = [mark for mark in (b"\t", b"|", b";", b",") if mark in text[low:high]]
+    line = text[low:high].strip(b"\t ")  # tabs before a line of a program part nothing
+    marks = [mark for mark in (b"\t", b"|", b";", b",") if mark in line]
     if not marks:
         return
     mark = marks[0]
