@@ -71,6 +71,7 @@ def test_no_sign_in_a_member_of_a_document_ends_its_value(name: str, sign: str, 
         ("moss token |wq7Xk2mZ9trB4lp8y|", "wq7Xk2mZ9trB4lp8y"),
         ('mossToken = "6897583798026946"', "6897583798026946"),
         ('token = "RDSUec5hLmTDnD password = "', "RDSUec5hLmTDnD"),
+        ('kind: "secret"\ndata:\n  moss.cfg: |\n    d3E3WGsybVo5dFJi\n', "d3E3WGsybVo5dFJi"),
         ('the password is "tall Ships 1907 sail!"', "tall Ships 1907 sail!"),
     ],
 )
