@@ -70,7 +70,7 @@ _ARGUMENT = rb"(?<=[A-Z]),\s{0,2}(?=[\"'])"  # setopt(PASSWORD, "x")
 _NEXT_LINE = rb"(?<=[A-Z])[\"']?\n[ \t]{1,16}value:[ \t]{1,4}"  # - name: API_TOKEN, and its value below
 _ELEMENT = (
     rb"(?<![\"'])(?: [A-Za-z:]{1,20}=\"[^\"<>\n]{0,100}\"){0,3}>"
-    rb"(?:\s{0,20}(?=[^\s<>][^<>]{3,160}</)|<!\[CDATA\[(?=[^\n]{4,160}?\]\]>))"
+    rb"(?:\s{0,20}(?=[^\s<>][^<>]{3,512}</)|<!\[CDATA\[(?=[^\n]{4,160}?\]\]>))"
     rb"|&gt;(?=[^\s<>]{4,160}&lt;/)"
 )  # <password>x</password>, also as other HTML quotes it
 _PAIRED = (

@@ -31,7 +31,7 @@ _WORD = re.compile(
 )
 """An unquoted value: a sign is part of it unless it separates the fields of a query or the members of a list, or begins
 an HTML entity or tag."""
-_ELEMENT = re.compile(rb"[^<>]{4,160}?(?=\s{0,20}</)|(?<=<!\[CDATA\[)[^\n]{4,160}?(?=\]\]>)")
+_ELEMENT = re.compile(rb"[^<>]{4,512}?(?=\s{0,20}</)|(?<=<!\[CDATA\[)[^\n]{4,160}?(?=\]\]>)")
 _ELEMENT_BEGINS = re.compile(rb"<[\w:.-]{1,60}+[^<>\n]{0,200}>\s{0,20}(?:<!\[CDATA\[)?")
 _MARK = {
     b'"': re.compile(rb"\"(?:\"|'\"'\"|[ \t]{0,2}[+.][ \t]{0,2}\")?"),
