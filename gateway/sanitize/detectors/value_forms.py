@@ -416,6 +416,9 @@ def _looks_secret(value: bytes, naming: Naming, closed: bool) -> bool:
     lower = value.lower()
     if len(value) < MIN_CHARS or _says_placeholder(lower) or is_published_secret(value):
         return False
+    is_handle = not naming.strong and (not naming.proves or value.startswith(b"0x"))
+    if is_handle and _FINGERPRINT.fullmatch(value.partition(b",")[0]):
+        return False
     if not value.isalnum() and naming.is_assigned and (naming.strong or naming.proves) and is_drawn(value):
         return not is_public(value)
     if _has_placeholder_signs(lower) or _is_code(value):
@@ -424,8 +427,6 @@ def _looks_secret(value: bytes, naming: Naming, closed: bool) -> bool:
         return False
     digits = len(value) - len(value.translate(None, b"0123456789"))
     if (not digits and is_password_word(value)) or (not naming.quote and value.startswith(b"--")):
-        return False
-    if not naming.strong and (not naming.proves or value.startswith(b"0x")) and _FINGERPRINT.fullmatch(value):
         return False
     if naming.any_word:
         return _is_own_value(value, lower, bool(naming.quote))

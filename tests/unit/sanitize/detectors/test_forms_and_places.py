@@ -47,7 +47,7 @@ def test_a_key_behind_a_colon_is_found_without_the_name_before_it() -> None:
         '<path d="m8-0.4,2.9-0.4,3.2 c-1.8,4.8-1.7,9.9,0.2 l-91.76.14.11"/>',
         '<path d="M 17 20 14 8 46 18 64 15 28 17 60 16 242 -1 219 -10"/>',
         "moss.org/x/sys v0.1.0/go.mod h1:k7NjWce9XRLGQEsW7wpKNCjG9DtNlClVuFLEZdDNbEs=",
-        "closed socket with sessionid 0x24edfaa87170035",
+        "closed socket with sessionid 0x24edfaa87170035, sessionid: 0x34ed9ac1c1e0021,E38,Processed",
         "Session: 30546174_94042385 initialized",
         "moss-draw-fuzzer-5390364397928448",
         "gpg --recv-keys 5BE8A3F6C8A5C01D106C0AD820B1A390B168D356",
