@@ -156,7 +156,7 @@ def _quotation_start(text: bytes, begin: int, least: int) -> int:
 
 
 _OPENED = re.compile(
-    rb"((?:[:=]>?|\b(?:is|was))[ \t]{0,4}[@A-Za-z]{0,2}\\{0,7}([\"'`])|>)(?:(?(2)(?!\2)[^\n\\]|[^\n<>])|\\.)*\Z"
+    rb"((?:[:=]>?|\b(?:is|was))[ \t]{0,4}[@A-Za-z]{0,2}\\{0,7}([\"'`])|>)(?:(?(2)(?!\2)[^\n\\]|[^\n<>\\])|\\.)*+\Z"
 )
 _MAX_QUOTED_CHARS, _NAME_CHARS = 640, 80
 """The longest quotation that is one value (512 characters), with its name."""
