@@ -30,7 +30,7 @@ _VERSION = re.compile(
     rb"[~^]?[vV]?\d{1,4}(?:\.\d{1,6}){1,4}(?:[-+.]?[a-z]{1,8}\d{0,4})?(?:[-+~.][a-z]{0,8}\d{1,4}){0,5}"
 )
 _DATE = re.compile(rb"\d{4}-\d\d-\d\d(?:T[\d:.]+Z?)?")
-_OBJECT = re.compile(rb"(?:[\w$]+\.)*[A-Z][a-z]+(?:[A-Z][a-z]+)+[@{](?=\d*[a-f])[0-9a-f]{5,8}")
+_OBJECT = re.compile(rb"(?<![\w$.])(?:[\w$]+\.)*[A-Z][a-z]+(?:[A-Z][a-z]+)+[@{](?=\d*[a-f])[0-9a-f]{5,8}")
 """An object as programs print it, with its class: `android.os.BinderProxy@2bd79ce`."""
 _FINGERPRINT = re.compile(rb"(?:0x)?(?:[0-9A-F]{16}|[0-9A-F]{40})|0x[0-9a-f]{1,16}")
 """An id of an OpenPGP key (RFC 4880, 12.2), or a number of 64 bits, as in handles."""

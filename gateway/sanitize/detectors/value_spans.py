@@ -31,7 +31,6 @@ _WORD = re.compile(
 )
 """An unquoted value: a sign is part of it unless it separates the fields of a query or the members of a list, or begins
 an HTML entity or tag."""
-_ELEMENT = re.compile(rb"[^<>]{4,512}?(?=\s{0,20}</)|(?<=<!\[CDATA\[)[^\n]{4,160}?(?=\]\]>)")
 _ELEMENT_BEGINS = re.compile(rb"<[\w:.-]{1,60}+[^<>\n]{0,200}>\s{0,20}(?:<!\[CDATA\[)?")
 _MARK = {
     b'"': re.compile(rb"\"(?:\"|'\"'\"|[ \t]{0,2}[+.][ \t]{0,2}\")?"),
@@ -41,6 +40,8 @@ _MARK = {
 """By quotation mark: the mark, and what may follow it where the quotation goes on: the mark doubled as in SQL, YAML and
 CSV, one escaped as in a shell, a sum of strings."""
 _MAX_QUOTED_CHARS = 512
+_MAX_ELEMENT_CHARS = 532
+_CDATA = b"<![CDATA["
 _BLANK = re.compile(rb"\s")
 
 
@@ -75,8 +76,9 @@ def element_end(text: bytes, name: int, start: int) -> int:
     low = text.rfind(b"<", max(0, name - 40), name + 1)
     if low < 0 or _ELEMENT_BEGINS.fullmatch(text, low, start) is None:
         return -1
-    content = _ELEMENT.match(text, start)
-    return -1 if content is None else content.end()
+    closing, no_content = (b"]]>", b"\n") if text.endswith(_CDATA, low, start) else (b"</", b">")
+    content = text[start : max(start, text.find(closing, start, start + _MAX_ELEMENT_CHARS))].rstrip()
+    return -1 if len(content) < MIN_CHARS or no_content in content else start + len(content)
 
 
 def quotation_end(view: View, start: int, quote: bytes) -> int:
