@@ -31,14 +31,14 @@ BUDGETS = {
     "providers": 1995,
     "resilience": 433,
     "runtime": 1376,
-    "sanitize": 6336,
+    "sanitize": 6327,
     "schemas": 242,
-    "services": 5899,
+    "services": 5904,
     "shared_state": 1293,
-    "tests": 51347,
+    "tests": 51356,
     "top": 881,
-    "web": 3694,
-    "wire": 7428,
+    "web": 3701,
+    "wire": 7434,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {
