@@ -236,13 +236,14 @@ class SanitizerFailed(GatewayError):
 
 class UpstreamError(GatewayError):
     """An upstream or a search provider failed, or answered what cannot be used. `cause` says how in the operator's log:
-    `refused`, `dns`, `tls`, `timeout`, `disconnected`, `status 503`; never an address."""
+    `refused`, `dns`, `tls`, `timeout`, `disconnected`, `status 503 overloaded_error`; never an address. `said`: the
+    upstream's own words, which the message has too; they may quote the request."""
 
     status = 502
     type = "upstream_error"
     code = "upstream_error"
     retryable = True
-    cause = ""
+    cause = said = ""
 
 
 class UpstreamUnavailable(UpstreamError):

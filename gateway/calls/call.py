@@ -41,6 +41,7 @@ from gateway.errors import (
     InternalError,
     RateLimited,
     Unauthenticated,
+    UpstreamError,
     UpstreamRefused,
 )
 from gateway.metrics import Metrics
@@ -348,8 +349,8 @@ class Call:
             await self.masking.clean_request(self.body, self.earlier)
         try:
             reply = await make()
-        except UpstreamRefused as refused:
-            await self.masking.clean_refusal(refused)
+        except UpstreamError as error:
+            await self.masking.clean_refusal(error)  # it may quote the request
             raise
         await self.masking.clean_reply(reply)
         return reply

@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 
 from gateway.calls.answers import StreamedAnswer, WholeAnswer
 from gateway.domain import EventStream, Json, RequestStats
-from gateway.errors import ContentBlocked, GatewayError, SanitizerFailed, UpstreamRefused
+from gateway.errors import ContentBlocked, GatewayError, SanitizerFailed, UpstreamError
 from gateway.sanitize.pipeline import BLOCK, RequestWork, Sanitizer, Verdict
 from gateway.sanitize.placeholders import Placeholders
 from gateway.sanitize.policy import Direction
@@ -271,7 +271,7 @@ class Masking:
 
     async def _clean_error(self, error: GatewayError) -> None:
         """Mask what an upstream says instead of a stream's events, or after some."""
-        if isinstance(error, UpstreamRefused):
+        if isinstance(error, UpstreamError):
             await self.clean_refusal(error)
 
     async def _clean_unit(self, unit: TextUnit, direction: Direction) -> tuple[Verdict, GatewayError | None]:

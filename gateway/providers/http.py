@@ -38,6 +38,7 @@ _PIECE_BYTES = 1 << 15
 UNREACHABLE = "upstream_unreachable"
 DISCONNECTED = "upstream_disconnected"
 """Error codes of failures before any byte of an answer, after which the same request may be sent again."""
+CERTIFICATE = "upstream_certificate"
 
 _LARGE_HEADERS = (
     f"the upstream's headers are too large; at most {MAX_HEADERS} of {MAX_FIELD_BYTES:,} bytes are read, "
@@ -313,6 +314,22 @@ def _told(fault: UpstreamError, cause: str) -> UpstreamError:
     return fault
 
 
+_EXPIRED, _WRONG_NAME = 10, 62
+"""Codes of OpenSSL (X509_V_ERR_CERT_HAS_EXPIRED, X509_V_ERR_HOSTNAME_MISMATCH)."""
+
+
+def _certificate_refused(error: aiohttp.ClientConnectorCertificateError) -> UpstreamError:
+    """What is wrong with the upstream's certificate, without its name or address."""
+    code = getattr(error.certificate_error, "verify_code", 0)
+    reason, remedy = {
+        _EXPIRED: ("has expired", "it must be renewed there"),
+        _WRONG_NAME: ("is for another name", "the operator must write that name into base_url"),
+    }.get(code, ("is of an unknown authority", "the operator must name it in ca_file"))
+    fault = UpstreamError(f"the upstream's certificate {reason}; {remedy}", code=CERTIFICATE)
+    fault.retryable = False
+    return _told(fault, f"tls: the certificate {reason}")
+
+
 def _cause(error: BaseException) -> str:
     """Why a connection could not be made, without its address."""
     if isinstance(error, aiohttp.ClientConnectorDNSError):
@@ -386,6 +403,8 @@ class HttpClient:
         except aiohttp.ClientHttpProxyError as error:
             fault = UpstreamError(f"the proxy before the upstream answered {error.status}", code=UNREACHABLE)
             raise _told(fault, f"proxy status {error.status}") from None
+        except aiohttp.ClientConnectorCertificateError as error:
+            raise _certificate_refused(error) from error
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             raise _told(UpstreamError("the upstream cannot be reached", code=UNREACHABLE), _cause(error)) from error
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError, ConnectionError) as error:

@@ -276,15 +276,26 @@ class LongWords:
             start, end = search(self._words, end - overlap)
 
 
+SPELT_AT = rb"[\[({<]\s?(?i:at|@)\s?[\])}>]| (?i:at|@) [A-Za-z0-9-]{1,63} ?(?i:dot |\[dot|\(dot)| @ "
+"""An `at` in brackets, or as a word with a spelt `dot` behind it."""
+_SPELT_LINK = rb"(?:[A-Za-z0-9@.+_-](?:[ \t\r\n]{1,3}|[._*/|,-]| [-.*|] ))"
+SPELT_OUT = rb"(?:^|[\s:=\"'(])(" + _SPELT_LINK + rb"{9,160}[A-Za-z0-9@])(?:[\s,;:.!?)\"']|$)"
+"""Ten characters or more that stand apart."""
+_FIND_SPELT = searcher(
+    re2.compile(SPELT_AT + b"|" + SPELT_OUT + rb"|%[2-9A-Fa-fuU]|\\[uUx01]|&(?:#|[a-zA-Z]{2,14};)|=[2-7][0-9A-F]")
+)
+
+
 class View:
     """A text, its folded bytes, and the way back from offsets in these to offsets in the text."""
 
-    __slots__ = ("_dropped", "_long_words", "_lower", "folded", "text")
+    __slots__ = ("_dropped", "_is_spelt", "_long_words", "_lower", "folded", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self._lower: bytes | None = None
         self._long_words: LongWords | None = None
+        self._is_spelt: bool | None = None
         self._dropped: list[int] = []
         plain = text.encode() if text.isascii() else folded(text)
         if b"\\" in plain:
@@ -324,6 +335,14 @@ class View:
         if self._long_words is None:
             self._long_words = LongWords(self.folded)
         return self._long_words
+
+    @property
+    def may_be_spelt(self) -> bool:
+        """Whether signs may stand for others, for an `at` or for a character each: one search for all these spellings,
+        of which most texts have none."""
+        if self._is_spelt is None:
+            self._is_spelt = _FIND_SPELT(self.folded, 0)[0] >= 0
+        return self._is_spelt
 
     def backslashes(self, at: int) -> int:
         """How many characters were dropped right before an offset of the folded bytes: for a quotation mark, the

@@ -1,13 +1,18 @@
 """Where the holdback of a growing text begins: the part in which later text could still change what is found.
 
 A sensitive value is at most one word, or a chain of words: groups of digits, an address with its `at` and `dot` spelt
-out, a private key between BEGIN and END, a key whose characters stand apart. All other context that detectors use is
+out, a private key between BEGIN and END, a key whose characters stand apart; or the quotation or element that a name of
+secrets opens, with its blanks. All other context that detectors use is
 to the left of the value. So the holdback begins at the last word, or at the chain that ends with it. Naive form: hold
 the whole text back until it ends. Works on folded bytes. Used for streams (`stream_mask`) and for long texts
 (`scanner`).
 """
 
+import functools
+import importlib
 import re
+
+from gateway.sanitize.re2_search import Search
 
 MAX_HOLDBACK_CHARS = 8192
 """Longer than the PEM text of an 8192-bit RSA key (about 6.4 KB). A longer holdback is decided as it is, and an
@@ -88,6 +93,7 @@ def holdback_start(text: bytes, least: int) -> int:
         begin = _spelt_start(text, begin)
     if text.find(b"-----BEGIN") >= 0:
         begin = _private_key_start(text, begin)
+    begin = _quotation_start(text, begin, least)
     return begin if begin > least else least
 
 
@@ -130,6 +136,30 @@ def _spelt_start(text: bytes, begin: int) -> int:
     """`begin`, or the start of the row of single characters, apart by white space, with which the text ends."""
     row = _SPELT_BACKWARDS.match(text[: -_MAX_SPELT_CHARS - 1 : -1])
     return begin if row is None else min(begin, len(text) - row.end())
+
+
+@functools.cache
+def find_name() -> Search:
+    """The search for names of secrets, which is compiled with the detectors."""
+    search: Search = importlib.import_module("gateway.sanitize.detectors.named_secrets").FIND_NAME
+    return search
+
+
+def _quotation_start(text: bytes, begin: int, least: int) -> int:
+    """`begin`, or the start of the quotation or element with which the text ends, where a name of secrets opens it."""
+    low = max(text.rfind(b"\n", 0, begin) + 1, least - _NAME_CHARS, len(text) - _MAX_QUOTED_CHARS)
+    opened = _OPENED.search(text, low)
+    if opened is None or opened.end(1) >= begin:
+        return begin
+    name, _ = find_name()(text, max(low, opened.start() - _NAME_CHARS))
+    return opened.end(1) if 0 <= name < opened.start(1) else begin
+
+
+_OPENED = re.compile(
+    rb"((?:[:=]>?|\b(?:is|was))[ \t]{0,4}[@A-Za-z]{0,2}\\{0,7}([\"'`])|>)(?:(?(2)(?!\2)[^\n\\]|[^\n<>\\])|\\.)*+\Z"
+)
+_MAX_QUOTED_CHARS, _NAME_CHARS = 640, 80
+"""The longest quotation that is one value (512 characters), with its name."""
 
 
 def _private_key_start(text: bytes, begin: int) -> int:

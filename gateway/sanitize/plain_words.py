@@ -5,15 +5,13 @@ A `plain_text_cut` that is not -1 implies `Scanner.scan_uncached(text) == []`, a
 escapes, long words, names of secrets). A new detector must add its signs here; property tests hold both together.
 """
 
-import functools
-import importlib
 import re
 
 import re2
 
 from gateway.sanitize.folding import folded
-from gateway.sanitize.holdback import ADDRESS_LINKS, holdback_start
-from gateway.sanitize.re2_search import Search, searcher
+from gateway.sanitize.holdback import ADDRESS_LINKS, find_name, holdback_start
+from gateway.sanitize.re2_search import searcher
 
 _MAX_DIGITS = 5
 """The most digits that can be nothing: the shortest number of any detector has six (`digit_runs`)."""
@@ -41,13 +39,6 @@ _LONG_VALUE = re.compile(rb"[^\s]{12,64}")
 the match; the rest of a longer word is matched as the next word."""
 _LINE_FEED = 0x0A
 _LINKS = frozenset(link.decode() for link in ADDRESS_LINKS)
-
-
-@functools.cache
-def _find_name() -> Search:
-    """The search for names of secrets, which is compiled with the detectors."""
-    search: Search = importlib.import_module("gateway.sanitize.detectors.named_secrets").FIND_NAME
-    return search
 
 
 def _class_of(code: int) -> int:
@@ -83,7 +74,7 @@ def plain_text_cut(text: str, start: int) -> int:
         if not _are_signs_harmless(classes, plain):
             return -1
         has_unusual = has_unusual or "'" in classes or ":" in classes
-    if has_unusual and _find_name()(plain, 0)[0] >= 0:
+    if has_unusual and find_name()(plain, 0)[0] >= 0:
         return -1
     begin = -1 if _LINE_FEED in plain else _plain_holdback_start(classes, start)
     if begin < 0:

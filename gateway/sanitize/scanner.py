@@ -226,7 +226,7 @@ class Scanner:
         lines = list(words_of)
         joined = Joined(lines, "\n\n")
         inner = View(joined.text)
-        budget.spend(300 + len(inner.folded) // 6)
+        budget.spend(300 + len(inner.folded) // 4)
         for finding in self._detect(inner, budget, depth + 1):
             touched = [*joined.touched(*inner.origin(finding.start, finding.end))]
             if len(touched) == 1:

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import re2
 
 from gateway.sanitize.findings import Finding
-from gateway.sanitize.folding import View
+from gateway.sanitize.folding import SPELT_OUT, View
 from gateway.sanitize.re2_search import searcher
 from gateway.sanitize.work_budget import WorkBudget
 
@@ -53,9 +53,8 @@ def in_outer_text(word: Spelling, finding: Finding, text: bytes) -> Iterator[Fin
 def spellings(view: View, budget: WorkBudget) -> Iterator[Spelling]:
     """All spellings in a text, in offsets of its folded bytes. Raises BudgetExceeded."""
     text = view.folded
-    if any(map(text.__contains__, b"%&\\=")):
+    if view.may_be_spelt:
         yield from _unescaped(text, budget)
-    if _FIND_SPELT_OUT(text, 0)[0] >= 0:
         yield from _spelt_out(text, budget)
     yield from _encoded(view, budget)
 
@@ -161,9 +160,7 @@ def _decoded(raw: bytes) -> str:
 
 _PAIR_CHARS = 12
 """Characters of two `\\ud83d`, which are one character beyond the first plane."""
-_SPELT_LINK = rb"(?:[A-Za-z0-9@.+_-](?:[ \t\r\n]{1,3}|[._*/|,-]| [-.*|] ))"
-_SPELT_OUT = re2.compile(rb"(?:^|[\s:=\"'(])(" + _SPELT_LINK + rb"{9,160}[A-Za-z0-9@])(?:[\s,;:.!?)\"']|$)")
-_FIND_SPELT_OUT = searcher(_SPELT_OUT)
+_SPELT_OUT = re2.compile(SPELT_OUT)
 _COLUMN = re.compile(rb"[\t\r\n]|  ")
 """What parts the cells of a table: digits in it, one a cell, are no number."""
 _DECIMALS = re.compile(rb"[0-9]\.[0-9]{1,8}[, -][0-9-]{0,4}\.[0-9]")

@@ -5,7 +5,7 @@ one SDK drops the message when it is null.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
@@ -19,7 +19,7 @@ from gateway.wire.untrusted_json import table_in, tables_in, words_of
 _WRONG_KEY = "Incorrect API key provided"
 """OpenAI's words for a 401, with its capital letter. LiteLLM tells errors apart by words, not by status: it takes other
 texts for a wrong request."""
-_MAX_CHARS = 500
+_MAX_CHARS = 300
 """Most characters of an upstream's message in ours."""
 _OF_RESPONSES = {"messages": "input", "max_tokens": "max_output_tokens", "max_completion_tokens": "max_output_tokens"}
 """Fields of a chat request, and their names in the responses route."""
@@ -151,7 +151,7 @@ def _status_of(fields: Json) -> int:
 
 
 def scrubbed(text: Any, sent: Iterable[str] = ()) -> str:
-    """An upstream's message in a form that callers may see: one line, no keys, no addresses, at most 500 characters.
+    """An upstream's message in a form that callers may see: one line, no keys, no addresses, at most _MAX_CHARS.
 
     `sent`: the values of headers that were sent, of which no word is shown either (`key_scrubber.scrub_keys`).
     """
@@ -167,15 +167,36 @@ def upstream_error(status: int, body: Any, retry_after_s: float | None, sent: It
     `sent`: see `scrubbed`.
     """
     fields = _error_fields(body)
-    error = _upstream_error(status, fields, retry_after_s if retry_after_s is not None else _delay_in(fields), sent)
-    error.cause = f"status {status}"
+    said = scrubbed(fields.get("message") or "", sent)
+    error = _upstream_error(status, fields, retry_after_s if retry_after_s is not None else _delay_in(fields), said)
+    words = (fields.get(name) for name in ("type", "code"))
+    kinds = [word for word in words if isinstance(word, str) and _CODE.fullmatch(word) and not word.isdigit()]
+    error.cause, error.said = " ".join(dict.fromkeys((f"status {status}", *kinds))), said
     return error
 
 
-def _upstream_error(status: int, fields: Json, retry_after_s: float | None, sent: Iterable[str]) -> UpstreamError:
-    message = scrubbed(fields.get("message") or "", sent)
-    if status in (401, 403):
-        return UpstreamError("the upstream did not accept the gateway's credentials", code="upstream_credentials")
+_NOT_SERVED = "the upstream does not serve this; the operator must check its base_url and model"
+_OPERATORS: Mapping[int, tuple[str, str]] = {
+    401: (
+        "the upstream did not accept the gateway's key; the operator must set its api_key anew",
+        "upstream_credentials",
+    ),
+    402: ("the upstream's account has no credit; the operator must add some", "upstream_payment"),
+    403: (
+        "the upstream does not allow this to the gateway's key; the operator must check its rights",
+        "upstream_credentials",
+    ),
+    **dict.fromkeys((404, 405, 415), (_NOT_SERVED, "upstream_misconfigured")),
+}
+"""Statuses that only the operator can mend: the words and the code. Trying again does not help."""
+
+
+def _upstream_error(status: int, fields: Json, retry_after_s: float | None, message: str) -> UpstreamError:
+    if status in _OPERATORS:
+        words, code = _OPERATORS[status]
+        error = UpstreamError(_with_words(words, message), code=code)
+        error.retryable = False
+        return error
     if status == 429:
         is_quota = str(fields.get("code")) == "insufficient_quota"
         return UpstreamRefused(
@@ -188,11 +209,16 @@ def _upstream_error(status: int, fields: Json, retry_after_s: float | None, sent
         return UpstreamRefused(
             f"this model does not take {_INPUTS[refused[1]]}", status=400, code="invalid_value", param="messages"
         )
-    if status in (400, 404, 405, 409, 413, 415, 422):
+    if status in (400, 409, 413, 422):
         return _refused(status, message, fields)
     if status in (503, 529):
-        return UpstreamUnavailable("the upstream is not available", retry_after_s=retry_after_s)
-    return UpstreamError(f"the upstream failed ({status})", retry_after_s=retry_after_s)
+        text = _with_words("the upstream is not available", message)
+        return UpstreamUnavailable(text, retry_after_s=retry_after_s)
+    return UpstreamError(_with_words(f"the upstream failed ({status})", message), retry_after_s=retry_after_s)
+
+
+def _with_words(text: str, message: str) -> str:
+    return f"{text}. It says: {message}" if message else text
 
 
 def _delay_in(fields: Json) -> float | None:
@@ -202,9 +228,7 @@ def _delay_in(fields: Json) -> float | None:
 
 
 def _refused(status: int, message: str, fields: Json) -> UpstreamError:
-    """The request was refused. A 404, 405 or 415 is about a path or model that the operator chose: not the caller's."""
-    if status in (404, 405, 415):
-        return UpstreamError(f"the upstream does not serve this ({status})", code="upstream_misconfigured")
+    """The request was refused."""
     code, param = fields.get("code"), fields.get("param")
     code = code if isinstance(code, str) and _CODE.fullmatch(code) and not code.isdigit() else "invalid_value"
     if named := (param if param in _ANSWER_LENGTHS else _TOO_LONG_ANSWER.search(message)):

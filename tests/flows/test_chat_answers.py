@@ -2,12 +2,13 @@
 
 import asyncio
 import gzip
+from typing import Any
 
 import orjson
 import pytest
 
 from tests.support import upstream as up
-from tests.support.asking import ASK, CHAT, RESPONSES, ask, ask_stream, said, send, toml
+from tests.support.asking import ASK, CHAT, MESSAGES, RESPONSES, ask, ask_stream, said, send, toml
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.upstream import Upstream
 
@@ -52,17 +53,70 @@ async def test_a_stream_is_relayed_and_cleanly_ended(server: InProcessGateway, u
 async def test_json_is_forced_where_the_upstream_cannot(start_gateway: StartGateway, upstream: Upstream) -> None:
     server = await start_gateway(toml(upstream, json_object=False))
     wanted = {"type": "json_object"}
-    upstream.will(up.answer(up.completion('{"a": 1}')), up.answer(up.completion("Sure! Here it is")))
+    upstream.will(up.answer(up.completion('{"a": 1}')))
     status, data, _ = await ask(server, response_format=wanted)
     assert status == 200 and data["choices"][0]["message"]["content"] == '{"a": 1}'
     assert "response_format" not in upstream.last.body and "JSON" in upstream.last.body["messages"][0]["content"]
-    status, data, _ = await ask(server, response_format=wanted)
-    assert (status, data["error"]["code"]) == (502, "invalid_json_answer")
-    upstream.will(up.answer(up.completion('{"a": 1}')), up.stream(*up.text_stream(["no", "pe"])))
     status, data, _ = await ask(server, RESPONSES, input="x", response_format=wanted)
     assert status == 200 and "JSON" in upstream.last.body["messages"][0]["content"]
-    status, events = await ask_stream(server, response_format=wanted)
-    assert events[-1]["error"]["code"] == "invalid_json_answer"
+
+
+JSON_FORMS: dict[str, dict[str, Any]] = {
+    CHAT: {"response_format": {"type": "json_object"}},
+    RESPONSES: {"input": "hi", "text": {"format": {"type": "json_schema", "name": "x", "schema": {"type": "object"}}}},
+    MESSAGES: {"max_tokens": 9, "output_config": {"format": {"type": "json_schema", "schema": {"type": "object"}}}},
+}
+
+
+def json_text(path: str, data: Any) -> str:
+    if path == CHAT:
+        return str(data["choices"][0]["message"]["content"])
+    return str(data["content"][0]["text"] if path == MESSAGES else data["output"][0]["content"][0]["text"])
+
+
+@pytest.mark.parametrize("path", JSON_FORMS)
+@pytest.mark.parametrize(
+    "text",
+    ['{"a": 1}', '```json\n{"a": 1}\n```', 'Sure! Here it is:\n\n{"a": 1}\n\nAnything else?', 'x {y} ```\n{"a": 1}```'],
+)
+async def test_what_is_around_json_goes(server: InProcessGateway, upstream: Upstream, path: str, text: str) -> None:
+    upstream.will(up.answer(up.completion(text)))
+    status, data, _ = await ask(server, path, **JSON_FORMS[path])
+    assert status == 200 and json_text(path, data) == '{"a": 1}' and len(upstream.seen) == 1
+    assert ("words around its JSON" in str(data)) == (text != '{"a": 1}')
+
+
+@pytest.mark.parametrize("path", JSON_FORMS)
+async def test_an_answer_that_is_no_json_is_asked_for_once_more(
+    server: InProcessGateway, upstream: Upstream, path: str
+) -> None:
+    none = up.answer(up.completion("Sure! {Here} it is"))
+    upstream.will(none, up.answer(up.completion('{"a": 1}')))
+    status, data, _ = await ask(server, path, **JSON_FORMS[path])
+    assert status == 200 and json_text(path, data) == '{"a": 1}' and len(upstream.seen) == 2
+    upstream.will(none, none)
+    status, data, _ = await ask(server, path, **JSON_FORMS[path])
+    assert (status, data["error"]["code"]) == (502, "invalid_json_answer") and len(upstream.seen) == 4
+    upstream.will(up.answer(up.completion("cut {", "length")))
+    assert (await ask(server, path, **JSON_FORMS[path]))[0] == 200
+
+
+async def test_there_is_no_second_try_without_a_budget_for_it(start_gateway: StartGateway, upstream: Upstream) -> None:
+    server = await start_gateway(toml(upstream) + "\n[limits]\ntokens_per_day = 1500\n")
+    spent = {"prompt_tokens": 1000, "completion_tokens": 200, "total_tokens": 1200}
+    upstream.will(up.answer({**up.completion("no " * 400), "usage": spent}))
+    status, data, _ = await ask(server, **JSON_FORMS[CHAT], max_tokens=600)
+    assert (status, data["error"]["code"]) == (502, "invalid_json_answer") and len(upstream.seen) == 1
+
+
+@pytest.mark.parametrize("path", JSON_FORMS)
+@pytest.mark.parametrize("text", ['{"a": 1}', 'Here: {"a": 1}', "nope"])
+async def test_a_stream_says_where_it_is_no_json(
+    server: InProcessGateway, upstream: Upstream, path: str, text: str
+) -> None:
+    upstream.will(up.stream(*up.text_stream([text[:3], text[3:]])))
+    status, events, _ = await send(server, path, {**ASK, "stream": True, **JSON_FORMS[path]})
+    assert status == 200 and ("is no JSON, or has words" in str(events[-3:])) == (text != '{"a": 1}')
 
 
 async def test_an_answer_without_a_reason_has_null_and_says_so(server: InProcessGateway, upstream: Upstream) -> None:

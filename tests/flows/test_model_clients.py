@@ -42,15 +42,24 @@ def plan(server: InProcessGateway, route: str, streamed: bool) -> dict[str, Any]
     return {"url": server.url + "/v1", "key": server.key, "route": route, "stream": streamed}
 
 
+OPENAIS = ("chat", "responses")
+
+
 @pytest.mark.parametrize(
-    ("venv", "program"), [("clients", "agents_loop"), ("clients", "langchain_chat"), ("openai1", "openai1")]
+    ("venv", "program", "routes"),
+    [
+        ("clients", "agents_loop", OPENAIS),
+        ("clients", "langchain_chat", OPENAIS),
+        ("openai1", "openai1", OPENAIS),
+        ("clients", "pydantic_loop", (*OPENAIS, "messages")),
+    ],
 )
 async def test_a_python_client_calls_its_tool_and_reads_the_answer(
-    server: InProcessGateway, upstream: Upstream, venv: str, program: str
+    server: InProcessGateway, upstream: Upstream, venv: str, program: str, routes: tuple[str, ...]
 ) -> None:
-    """On both routes, whole and streamed, in one process: its imports take seconds."""
+    """On each of its routes, whole and streamed, in one process: its imports take seconds."""
     upstream.will(adding)
-    plans = [plan(server, route, streamed) for route in ("chat", "responses") for streamed in (False, True)]
+    plans = [plan(server, route, streamed) for route in routes for streamed in (False, True)]
     for report in await run_client([python_of(venv), str(CLIENTS / f"{program}.py")], plans):
         assert report["calls"] == [{"a": 2, "b": 3}] and report["output"] == "It is 5."
 

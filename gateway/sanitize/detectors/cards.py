@@ -257,8 +257,9 @@ _DATA_MARKS = frozenset(bytes([mark]) for mark in b":=\"'[-_,{/(")
 _GROUP_CARDS = re.compile(rb"\d+")
 _USUAL = re.compile(rb"\d{14,16}|\d{4}([ -])\d{4}\1\d{4}\1\d{2,4}|\d{4}([ -])\d{6}\2\d{4,5}")
 """How cards are written: without separators, in fours, or as American Express and Diners Club print them."""
-_NAMED_PART = re.compile(rb"[A-Za-z]{2}[-_]\Z")
+_NAMED_PART = re.compile(rb"[A-Za-z]{2}[-_]{1,2}\Z")
 """A number joined to a word is mostly the last part of a name: `fuzzer-5390364397928448`."""
+_GROUP_BEFORE, _GROUP_BEHIND = re.compile(rb"(?<!\d)(\d{1,5})[ \t-]{1,2}\Z"), re.compile(rb"[ \t-]{1,2}(\d{1,5})(?!\d)")
 _HEX_BEFORE = re.compile(rb"(?<![0-9A-Za-z])([0-9A-Fa-f]{2,8})[ \t\n]{1,2}\Z")
 _HEX_BEHIND = re.compile(rb"[ \t\n]{1,2}([0-9A-Fa-f]{2,8})(?![0-9A-Za-z])")
 _COLUMN_GAP = re.compile(rb"\t|  ")
@@ -281,7 +282,7 @@ def find_cards(run: DigitRun, words: WordIndex, budget: WorkBudget) -> list[Find
     size, dots = len(run.digits), run.raw.count(b".")
     one_shape = size <= 19 and (not dots or (dots > 1 and run.separator_count == 1))
     is_single = one_shape and run.is_bounded
-    if is_single and _is_card(run.digits, run.start, run, words) and not _is_in_dump(run.text, run.start, run.end):
+    if is_single and _is_card(run.digits, run.start, run, words) and not _is_in_row(run, run.start, run.end, words):
         return [_finding(run.text, run.start, run.end, words)]
     if (one_shape and size == MIN_DIGITS) or size == run.end - run.start or run.digits.count(run.digits[:1]) == size:
         return []
@@ -309,16 +310,26 @@ def _finding(text: bytes, start: int, end: int, words: WordIndex) -> Finding:
     raw = text[start:end]
     digits = len(raw) - len(raw.translate(None, b"0123456789"))
     usual = digits in (14, 15, 16) and _USUAL.fullmatch(raw) is not None
-    certain = (usual and not _NAMED_PART.search(text, max(0, start - 4), start)) or words.before(start, _REACH_CHARS)
-    return Finding(start, end, "CREDIT_CARD", certain)
+    return Finding(start, end, "CREDIT_CARD", usual or words.before(start, _REACH_CHARS))
 
 
-def _is_in_dump(text: bytes, start: int, end: int) -> bool:
-    """Whether the groups count up, are columns of single digits, or a hexadecimal group is beside them: rows of bytes
-    and code points."""
+def _is_in_row(run: DigitRun, start: int, end: int, words: WordIndex) -> bool:
+    """Whether the groups are cells of a row of numbers or parts of a name, without a word for cards: another group like
+    theirs goes on beside them, or signs part them that are on no card. Or whether they count up, are columns of single
+    digits, or a hexadecimal group is beside them: rows of bytes and code points."""
+    text = run.text
+    if _NAMED_PART.search(text, max(0, start - 4), start) and not words.before(start, _REACH_CHARS):
+        return True
     if end - start < _MIN_DUMP_CHARS:
         return False
     groups = _GROUP_CARDS.findall(text, start, end)
+    if len(groups) > 1 and not words.before(start, _REACH_CHARS):
+        is_of_fours, signs = len(groups[0]) == 4, set(text[start:end].translate(None, b"0123456789"))
+        beside = _GROUP_BEFORE.search(text, max(0, start - 8), start), _GROUP_BEHIND.match(text, end)
+        if any(each is not None and (len(each[1]) == 4 or not is_of_fours) for each in beside):
+            return True
+        if not is_of_fours and (len(signs) > 1 or not signs.isdisjoint(b"_/")):
+            return True
     steps = [int(second) - int(first) for first, second in pairwise(groups)] if len(groups) < 20 else []
     if len(groups[0]) == 1:  # some follow one another by chance
         is_counting = steps.count(1) * 2 > len(steps) or _COLUMN_GAP.search(text, start, end) is not None
@@ -340,7 +351,7 @@ def _is_card_at(run: DigitRun, start: int, end: int, words: WordIndex) -> bool:
         return False
     if run.text[start - 1 : start].isalnum() or run.text[end : end + 1].isalnum():
         return False
-    return _is_card(digits, start, run, words) and not _is_in_dump(run.text, start, end)
+    return _is_card(digits, start, run, words) and not _is_in_row(run, start, end, words)
 
 
 def _is_card(digits: bytes, start: int, run: DigitRun, words: WordIndex) -> bool:
@@ -402,7 +413,7 @@ def find_ibans(view: View, budget: WorkBudget) -> Iterator[Finding]:
         raw = text[start : high + 2]
         length = _length_of(raw)
         end = _end_of(raw, length) if length else 0
-        if end and raw[:end].translate(None, _SEPARATORS).decode().upper() not in IBANS:
+        if end and raw[:end].translate(None, _SEPARATORS).upper() not in IBANS:
             yield Finding(start, start + end, "IBAN")
         at = start + (end or 4)
 

@@ -6,37 +6,17 @@ see `value_forms`.
 
 import base64
 import binascii
-from importlib import resources
 
+from gateway.sanitize.detectors.tables import rows, words
 
-def _values(kind: str) -> list[str]:
-    """The lines under the headings `[kind] source`."""
-    found, is_kind = list[str](), False
-    for line in resources.files(__package__).joinpath("harmless.txt").read_text().splitlines():
-        if line.startswith(("[", "#")):
-            is_kind = line.startswith(f"[{kind}]")
-        elif is_kind:
-            found.append(line)
-    return found
-
-
-def _words(kind: str) -> list[str]:
-    return [word for line in _values(kind) for word in line.split()]
-
-
-def harmless_words(kind: str) -> frozenset[bytes]:
-    """The words of a kind, in small letters."""
-    return frozenset(word.encode() for word in _words(kind))
-
-
-CARDS = frozenset(number.encode() for number in _words("card"))
+CARDS = words("harmless.txt", "card")
 """Card numbers for tests, without separators."""
-IBANS = frozenset(_words("iban"))
+IBANS = words("harmless.txt", "iban")
 """Bank account numbers for tests, in capitals without separators."""
-SECRETS = frozenset(value.encode() for value in _words("secret"))
+SECRETS = words("harmless.txt", "secret")
 """Keys and tokens that documentation prints."""
-IDS = frozenset(_words("id"))
-_LOGIN_PAIRS = frozenset(_values("login"))
+IDS = words("harmless.txt", "id")
+_LOGIN_PAIRS = frozenset(rows("harmless.txt", "login"))
 _EXAMPLE_MARK = b"EXAMPLE"
 """The word that AWS puts into every key it publishes (IAM User Guide)."""
 

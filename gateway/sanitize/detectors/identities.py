@@ -10,7 +10,6 @@ import importlib
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from importlib import resources
 from itertools import accumulate, chain
 from typing import NamedTuple
 
@@ -18,29 +17,23 @@ import re2
 
 from gateway.sanitize.detectors.cards import DigitRun, WordIndex
 from gateway.sanitize.detectors.harmless import IDS
+from gateway.sanitize.detectors.tables import rows
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
 from gateway.sanitize.re2_search import searcher
 from gateway.sanitize.work_budget import WorkBudget
 
 
-def _table(kind: str) -> list[list[str]]:
-    """The rows of `identities.txt` under the heading `[kind]`, as lists of columns."""
-    rows, is_kind = list[list[str]](), False
-    for line in resources.files(__package__).joinpath("identities.txt").read_text().splitlines():
-        if line.startswith(("[", "#")):
-            is_kind = line == f"[{kind}]"
-        elif is_kind:
-            rows.append(line.split("\t"))
-    return rows
+def _rows(kind: str) -> list[list[str]]:
+    return [row.split("\t") for row in rows("identities.txt", kind)]
 
 
-FORMS = [(name, words, form) for name, words, form in _table("form")]
+FORMS = [(name, words, form) for name, words, form in _rows("form")]
 """(name, words, form) of numbers without a public checksum: found only right behind their label."""
-AMBIGUOUS = frozenset(word for row in _table("ambiguous") for word in row)
+AMBIGUOUS = frozenset(chain.from_iterable(_rows("ambiguous")))
 """Words that also mean something else: they count only as labels, with a sign or in capitals, right before the number.
 """
-COUNTRIES = [(module, words) for module, words in _table("country")]
+COUNTRIES = [(module, words) for module, words in _rows("country")]
 """(python-stdnum module, comma-separated words, in any case and with accents folded, of which one must precede its
 number)."""
 
@@ -191,7 +184,7 @@ def accept(text: bytes, span: tuple[int, int], module: str, words: Iterable[IdWo
     """
     start, size = span
     value = text[start : start + size]
-    if NO_ID.fullmatch(value) or len(set(value)) < 3 or value.translate(None, _SEPARATORS).decode().upper() in IDS:
+    if NO_ID.fullmatch(value) or len(set(value)) < 3 or value.translate(None, _SEPARATORS).upper() in IDS:
         return 0, False
     word = [each for each in words if module in each.modules][-1]
     gap = text[word.end : start].lower()
@@ -257,7 +250,7 @@ def _has_dashes(raw: bytes) -> bool:
 def _is_ssn(digits: bytes) -> bool:
     """Not one of the ranges that are never issued: 000, 666 and 900 to 999 as area, 00 as group, 0000 as serial
     number."""
-    if digits.decode() in IDS:
+    if digits in IDS:
         return False
     return digits[:3] not in (b"000", b"666") and digits[:1] != b"9" and digits[3:5] != b"00" and digits[5:] != b"0000"
 

@@ -18,7 +18,7 @@ from gateway.sanitize.work_budget import WorkBudget
 _MAX_CHARS = 4096
 """How far a block reaches from its first word."""
 BEGINNINGS = (
-    rb"kind[\"']?:[ \t]{0,3}[\"']?Secret\b|\"kty\"|Private-Lines: |\$ANSIBLE_VAULT;"
+    rb"kind[\"']?:[ \t]{0,3}[\"']?[sS]ecret\b|\"kty\"|Private-Lines: |\$ANSIBLE_VAULT;"
     rb"|(?i:mnemonic|(?:seed|recovery|backup|secret) phrase|wiederherstellungsphrase|phrase de recuperation"
     rb"|frase (?:de recuperacion|semilla)|frase di recupero)|(?i:(?:recovery|backup|scratch|emergency"
     rb"|one-time) codes?)"
@@ -26,7 +26,8 @@ BEGINNINGS = (
 _OWNED = Naming(strong=True, proves=True, link="assigned", quote=b"")
 _NEXT_DOCUMENT = re.compile(rb"\n---|\nkind:")
 _DATA_PAIR = re.compile(
-    rb"(?m)^[ \t]{1,12}[\w.-]{1,80}:[ \t]{1,3}[\"']?([A-Za-z0-9+/]{8,2048}={0,2})[\"']?[ \t\r]*$"
+    rb"(?m)^[ \t]{1,12}[\w.-]{1,80}:[ \t]{1,3}(?:[|>][+-]?[ \t]{0,4}\r?\n[ \t]{1,20})?"
+    rb"[\"']?([A-Za-z0-9+/]{8,2048}={0,2})[\"']?[ \t\r]*$"
     rb"|\"[\w.-]{1,80}\"[ \t]?:[ \t]?\"([A-Za-z0-9+/]{8,2048}={0,2})\""
 )
 _DATA = re.compile(rb"(?:\A|[\n\s{,\"])data\"?:[ \t]{0,3}(?=[\n{])")

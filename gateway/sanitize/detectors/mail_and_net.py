@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import re2
 
 from gateway.sanitize.findings import Finding
-from gateway.sanitize.folding import View
+from gateway.sanitize.folding import SPELT_AT, View
 from gateway.sanitize.re2_search import searcher, spans
 from gateway.sanitize.work_budget import WorkBudget
 
@@ -42,10 +42,7 @@ _SPELT = re.compile(
     rb"[a-z0-9\x02._%+-]{1,64}" + _AT + rb"[a-z0-9\x02-]{1,63}(?:" + _DOT + rb"[a-z0-9\x02-]{1,63}){0,5}"
     + _DOT + rb"[a-z]{2,24}\b"
 )  # fmt: skip
-_FIND_SPELT_AT = searcher(
-    re2.compile(rb"[\[({<]\s?(?:at|@)\s?[\])}>]| (?:at|@) [a-z0-9-]{1,63} ?(?:dot |\[dot|\(dot)| @ ")
-)
-"""An `at` in brackets, or as a word with a spelt `dot` behind it. One pattern, as each search reads the whole text."""
+_FIND_SPELT_AT = searcher(re2.compile(SPELT_AT))
 
 
 def find_emails(view: View, budget: WorkBudget) -> Iterator[Finding]:
@@ -71,7 +68,8 @@ def find_emails(view: View, budget: WorkBudget) -> Iterator[Finding]:
             is_repository = text[start:at] in _LOGINS and text[domain.end() : domain.end() + 1] in (b":", b"/")
             if start < at and not is_repository and domain.group(1).lower() not in _FILE_TYPES:
                 yield Finding(start, domain.end(), "EMAIL")
-    yield from _find_spelt(view, budget)
+    if view.may_be_spelt:
+        yield from _find_spelt(view, budget)
 
 
 def _find_spelt(view: View, budget: WorkBudget) -> Iterator[Finding]:

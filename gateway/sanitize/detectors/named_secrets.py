@@ -11,6 +11,7 @@ from functools import lru_cache
 import re2
 
 from gateway.sanitize.detectors.harmless import is_published_login
+from gateway.sanitize.detectors.tables import either
 from gateway.sanitize.detectors.value_forms import (
     MAX_VALUE_CHARS,
     Link,
@@ -21,7 +22,7 @@ from gateway.sanitize.detectors.value_forms import (
     judge_secret,
     judge_whole,
 )
-from gateway.sanitize.detectors.value_spans import quotation_end, quote_before, value_at
+from gateway.sanitize.detectors.value_spans import element_end, quotation_end, quote_before, value_at
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
 from gateway.sanitize.re2_search import searcher
@@ -29,25 +30,8 @@ from gateway.sanitize.work_budget import WorkBudget
 
 # ----------------------------------------------------------------------------------------------------
 # The patterns of credentials' names, and of what leads from a name to its value: an assignment, a phrase, a tag.
-STRONG = (
-    rb"(?i:p?assw(?:or)?ds?|passphrase|passcode|psswor?ds?|passwrd|pswd|parola(?: d'ordine)?|clave|tlspsk|userpwd"
-    rb"|passin|kennwort|passwort|mot de passe"
-    rb"|contrasena|senha|wachtwoord|haslo|parol|losenord(?:et)?|passord(?:et)?|adgangskoden?|salasana|jelszo"
-    rb"|heslo|lozinka|sifre(?:niz|m|si)?|mat khau|kata sandi(?:nya)?"
-    rb"|(?:wlan|wi-?fi|netzwerk|geheim|zugangs)-?schlussel|(?:verification|one[ -]time|log-?in|sign-?in"
-    rb"|security|alarm|door|gate|safe|access|entry|unlock) code)|[n\x02]apo\x02\x02"
-    rb"|\x04\x05|\x06\x02\x07-\x02"
-    rb"|(?:^|[^A-Za-z])(?i:pass|pwd?|pin|psk|mdp)|(?i:bindpw|psksecret|authtok|(?:ro|rw|-server )community)"
-    rb"|[a-z](?:Pass|Pwd|Pw|pass\b)"
-    rb"|[_-](?i:pwd?|pass)|(?:SSH|SMTP|FTP|LDAP|DB|ROOT|USER|ADMIN)PASS"
-)
-_WEAK = (
-    rb"(?i:secret|token|credentials?|bearer|api[_ -]?key|accesskey|authorization|oauth|signature"
-    rb"|connection[_ -]?string|sess(?:ion)?[_-]?(?:id|key)|pepper|mnemonic|(?:seed|recovery|backup) phrase)"
-    rb"|(?:^|[^A-Za-z])(?i:auth|sig|key|pkey|license)|[a-z](?:Key|Sig|Auth)|[A-Z_-](?:KEY|key)|_SALT|(?:ro|rw"
-    rb"|-server )community"
-)
-NAMES = STRONG + rb"|" + _WEAK
+STRONG = either("password")
+NAMES = STRONG + rb"|" + either("credential")
 """RE2 pattern of the names that make what follows a secret."""
 _FOR_USER = (
     rb"(?: #?\d{1,2}(?=:)|(?i: for (?!(?:the|our|this|that|my|your|its|all|an?) )(?:key |user |host )?[\"'`]?(?:https?://|[~/]{1,2})?[\w.%/-]{1,40}[\"'`]?(?:@[\"'`]?[\w.%-]{1,60}[\"'`]?)?)"
@@ -74,9 +58,10 @@ _OPEN = (
 _ASSIGN = (
     rb"\s{0,3}:\s?(?:&(?:'static )?)?[A-Za-z][\w.]{0,24}[\]?*>]{0,2}\s{0,2}=\s{0,3}(?=[\"'`@])"
     rb"|::?[ \t]?[>|][0-9+-]{0,2} {0,2}\n[ \t]{1,16}"
-    rb"|[ \t](?:(?i:as)[ \t][A-Za-z.]{2,24}|string|text)[ \t]?=[ \t]?(?=[\"'])"  # Basic, Bicep
+    rb"|[ \t](?:(?i:as)[ \t][A-Za-z.]{2,24}|[a-z][a-z0-9]{2,11})[ \t]?=[ \t]?(?=[\"'`])"  # Basic, Bicep, Go
+    rb"|[\"'][ \t]{1,4}(?i:value)=(?=[\"'])|[ \t]{1,3}-[ \t]{1,3}(?=[\"'`])"  # key="password" value="x"; token - "x"
     rb"|[ \t]?(?:\.{3,60}[ \t]?:|\.{6,60})[ \t]{1,4}"  # a form: Password ....... : x
-    rb"|[ \t]{0,20}(?:=>|->|<{1,2}-|(?:[:?+]|::|\|\||\?\?)?={1,3}|:(?::(?=[ \t]))?)"
+    rb"|[ \t]{0,20}(?:=>|->|<{1,2}-|(?:[?+.]|:{1,3}|\|\||\?\?)?={1,3}|:(?::(?=[ \t]))?)"
     rb"(?:\*\*|__|\*(?=[ \t]))?(?:[ \t]{4,40}|\s{0,3}\n[ \t]{2,16}|\s{0,4})(?:[&!]{1,2}[\w.-]{1,40}[ \t])?"
     rb"(?:(?<!==)[A-Za-z_$][\w.$()\[\]\"']{0,80}+\s{0,8}(?:\|\||\?\?|\?:|or )\s{0,8}(?=[\"'`]))?"  # = env.TOKEN || "x"
     rb"|%3[dDaA]"
@@ -84,7 +69,8 @@ _ASSIGN = (
 _ARGUMENT = rb"(?<=[A-Z]),\s{0,2}(?=[\"'])"  # setopt(PASSWORD, "x")
 _NEXT_LINE = rb"(?<=[A-Z])[\"']?\n[ \t]{1,16}value:[ \t]{1,4}"  # - name: API_TOKEN, and its value below
 _ELEMENT = (
-    rb"(?: [A-Za-z:]{1,20}=\"[^\"<>\n]{0,100}\"){0,3}>(?:(?=[^\s<>]{4,160}</)|<!\[CDATA\[(?=[^\n]{4,160}?\]\]>))"
+    rb"(?<![\"'])(?: [A-Za-z:]{1,20}=\"[^\"<>\n]{0,100}\"){0,3}>"
+    rb"(?:\s{0,20}(?=[^\s<>][^<>]{3,512}</)|<!\[CDATA\[(?=[^\n]{4,160}?\]\]>))"
     rb"|&gt;(?=[^\s<>]{4,160}&lt;/)"
 )  # <password>x</password>, also as other HTML quotes it
 _PAIRED = (
@@ -104,7 +90,7 @@ _PAIRED = (
     rb"|[({]\s?(?=[\"'])"  # setPassword("x"), password{"x"}
     rb"|[ \t]{0,20}(?:(?::[ ]?[A-Za-z][\w.\[\]]{0,24}+\s{0,2})?=|:=|=>|[:,])\s{0,3}(?:new )?[A-Za-z\[][\w.:\[\]]{0,40}+"
     rb"\((?:[\"'][\w.-]{1,60}[\"'],[ ]?)?(?:\w{2,16}+[ ]?=[ ]?)?(?=[\"'`])"  # []byte("x"), str = field(default="x")
-    rb"|[ \t]{1,8}\|[ \t]{1,8}"  # a row of a table
+    rb"|[ \t]{0,8}\|[ \t]{0,8}"  # a row of a table
     rb"|[ \t]{1,3}(?:[0-9]|ENC|encrypted|ascii-text|plain-text|cleartext|ascii|hexadecimal|sha512|cipher)[ \t]{1,3}"
     rb"|[\"')\s:]{0,6}(?i:send(?:line)?)[ (]{1,2}(?:--? )?"  # expect "assword:", send "x"
     rb"|(?! (?:is|was|ist|lautet|est|es|e|jest|to|war|era):)"
@@ -147,56 +133,15 @@ ASSIGNED = re.compile(
 _LINKS: tuple[Link, ...] = ("beside", "beside", "assigned", "paired", "assigned", "listed", "said")
 """By the last group of ASSIGNED that matched; the first one is the rest of the name."""
 _IS_STRONG = re.compile(STRONG)
-_SAYS_ABOUT = re.compile(
-    rb"encr|hash|ident|chang|reset|min|max|len|polic|field|input|file|path|type|ur[li]|name|expir|ttl|age|time|valid"
-    rb"|algor|format"
-    rb"|method|mode|hint|prompt|requir|enabl|list|count|size|start|contain|null|hook|handle|manag|provid|class|form"
-    rb"|view"
-    rb"|backend|strength|attr|column|source|sha|reverse|match|confirm|repeat|help|label|error|status|stor|lookup"
-    rb"|command|cmd|callback|generat|function|option|setting|config|rule|history|rotat|sniff|auth|check|through|thru|widget"
-    rb"|uidb|token_|nonce|timestamp"
-)
-"""Words in the rest of a name that make it the name of something about a password or key."""
-_NOT_SECRET_KEYS = re.compile(
-    rb"(?:public|pub|primary|foreign|partition|sort|cache|idempotency|host|row|unique|index|map|hash|dict|group"
-    rb"|object|lookup"
-    rb"|registry|hot|arrow|access|cursor|page|dns|zone|trust|composite|natural|surrogate|bucket|s3|storage|i18n|message"
-    rb"|option|config|setting|json|header|cookie|session|query|order|shard|routing|signing|gpg|pgp|ssh|result)[ _-]?\Z"
-)
-"""Words before a bare `key` or `sig` that say which one it is; its values are no credentials for certain."""
-_NOT_SECRET_TOKENS = re.compile(
-    rb"(?:next|page|input|output|pagination|continuation|continue|request|idempotency|lock|change|update|sync|delta"
-    rb"|cursor|import|client|starting)"
-    rb"[ _-]?token"
-)
-"""Tokens that mark a place in a list, a version or one call."""
-_PAGE_TOKENS = re.compile(rb"(?:next|page|pagination|continuation|cursor|starting)[ _-]?token\Z")
-"""Tokens that only ask for the next part of a list: without them a caller cannot go on."""
-_KEY_ACTIONS = re.compile(
-    rb"--?(?:recv|receive|install|search|delete|edit|import|export|trusted|send|sign|lsign|list)-key"
-)
-"""Options that take the fingerprint of a key."""
+_SAYS_ABOUT = re.compile(either("about"))
+_NOT_SECRET_KEYS = re.compile(rb"(?:" + either("other key") + rb")[ _-]?\Z")
+_PAGE_TOKENS = re.compile(rb"(?:" + either("page") + rb")[ _-]?token\Z")
+_NOT_SECRET_TOKENS = re.compile(rb"(?:" + either("page") + rb"|" + either("other token") + rb")[ _-]?token")
+_KEY_ACTIONS = re.compile(rb"--?(?:" + either("key option") + rb")-key")
 _NAMES_ONE = re.compile(rb"(?:\A|[_.-])(?i:ids?|arns?|identifiers?)\Z|[a-z](?:I[dD]s?|Arns?|Identifiers?)\Z")
 """The end of a name whose value identifies a key or a secret: `KmsKeyId`, `--key-id`, `SecretArn`."""
-_PROVING = re.compile(
-    rb"assw(?:or)?d|pass(?:phrase|code|wrd)|pwd|\W?pw\Z|\x04\x05|\x07-\x02|[_-]p(?:ass|w)|pass\Z|secret|token"
-    rb"|credential|bearer|api[_ -]?key|pswd|sifre|mat khau|kata sandi"
-    rb"|accesskey|oauth|authorization|connection|kennwort|passwort|auth\Z|psk\Z|bindpw|authtok|mot de passe"
-    rb"|contrasena|senha|wachtwoord|haslo|parol|losenord|passord|adgangskode|salasana|jelszo|heslo|lozinka"
-    rb"|clave|parola|mdp\Z|\x02\x02\Z"
-    rb"|pepper|_salt|[a-z][_-]?key"
-    rb"|community|sess(?:ion)?id"
-)
-"""Names of credentials: a random value behind one is certainly a secret. A bare `key`, `sig` or `pin` is not enough."""
-_PROVING_BEFORE = re.compile(
-    rb"(?:encrypt(?:ion|or)?|crypt|private|master|secret|account|shared|storage|recovery|unseal|licen[cs]e|product"
-    rb"|authenticator"
-    rb"|wep|hmac|isakmp"
-    rb"|aes)[ ._-]?key\Z|api\.key\Z"
-    rb"|(?:shared|secret)[_-]?access[_-]?key\Z|x-(?:amz|goog|oss)-signature\Z|host, signature\Z"
-    rb"|[0-9]\.[0-9]{1,3} key\Z|[?&]sig(?:nature)?\Z"
-)
-"""A `key` or signature that is a credential for certain, by the words before it."""
+_PROVING, _NOT_PROVING = re.compile(either("proving")), re.compile(either("unproving"))
+_PROVING_BEFORE = re.compile(either("proving key"))
 _COMPOUND_KEY = re.compile(rb"[a-z0-9][_-]?key\Z")
 _OPTION = re.compile(rb"(?:(?:\A|\s)--?|[\s({]:)[a-z][\w-]*\Z")
 _BEFORE_NAME_CHARS = 16
@@ -227,10 +172,7 @@ _FALLBACK = re.compile(rb"(?i:secret|token|passw(?:or)?d|api_?key)[\w\"')\]]{0,1
 """A variable with a credential's name, whose default the value is: `key = env.JWT_SECRET ?? "x"`."""
 _ENDS_STRONG = re.compile(rb"(?i:passw(?:or)?d|passphrase|secret)\Z")
 _LINE_END = re.compile(rb"[\"']?;?[ \t]{0,8}(?:[\r\n]|\Z)")
-_ENDING_IN_PASS = re.compile(
-    rb"(?<![a-z])(?:by|com|encom|sur|tres|under|over|multi|low|high|band|all|im|re|un|out)pass\Z"
-)
-"""Words, and what circuits do: no passwords."""
+_ENDING_IN_PASS = re.compile(rb"(?<![a-z])(?:" + either("no pass") + rb")pass\Z")
 
 
 class Namings:
@@ -252,6 +194,8 @@ class Namings:
         low = max(0, start - _HEAD_CHARS // 2)
         if is_beside or (link == "listed" and _PAIR_BEFORE.search(self._text, low, start + 1)):
             link = "paired"
+        if _VERB.fullmatch(name) and assigned.group().strip(b" \t`\"'") == b"to":
+            return None  # pass to x, pin to x
         if assigned.lastindex in _BESIDE or name.endswith(_OWNED_NAMES):
             # what precedes the name counts too
             name = self._text[max(0, start - _BEFORE_NAME_CHARS) : end]
@@ -291,6 +235,8 @@ def _naming(before: bytes, name: bytes, rest: bytes, link_and_quote: tuple[Link,
     lower, before = name.lower(), before.lower()
     if before.endswith(_PUBLIC_KEYS) or (lower.endswith(b"pass") and not rest and _ENDING_IN_PASS.search(before)):
         return None
+    if lower.endswith(b"pass") and rest.lower().startswith((b"ing", b"ed")):
+        return None
     if lower.endswith(b"token") and not rest and _PAGE_TOKENS.search(before):
         return None
     if link in ("beside", "paired"):
@@ -318,13 +264,13 @@ def _naming(before: bytes, name: bytes, rest: bytes, link_and_quote: tuple[Link,
         if link != "assigned" or lower.endswith(b"pin"):
             return None
         strong = False
-    proves = not about and _proves(before, lower, rest)
+    proves = not about and _proves(before, lower, rest, strong)
     return Naming(strong, proves, link, quote)
 
 
-def _proves(before: bytes, lower: bytes, rest: bytes) -> bool:
+def _proves(before: bytes, lower: bytes, rest: bytes, strong: bool) -> bool:
     """Whether a random value behind the name is certainly a secret."""
-    if not rest and _PROVING_BEFORE.search(before):
+    if (not rest and _PROVING_BEFORE.search(before)) or (strong and not _NOT_PROVING.search(lower)):
         return True
     return bool(
         (_PROVING.search(lower + rest.lower()) or (_COMPOUND_KEY.search(before) and rest not in (b"s", b"S")))
@@ -338,10 +284,11 @@ _JOINED = (b"_", b"-")
 _STRING_MARKS = (b'"', b"'")
 _PASS_GOES_ON = (b"WORD", b"WD", b"PHRASE", b"CODE")
 """What makes more of the verb or verdict `PASS`, with which the names of `"PASSWORD"` begin."""
+_VERB = re.compile(rb"\W?(?i:pass|pin)")
 _BESIDE = (None, 1)
 """The last groups of ASSIGNED when only blanks are between a name and its value."""
 _WORD_CHARS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_- "
-_OWNED_NAMES = (b"key", b"Key", b"KEY", b"sig", b"Sig", b"token", b"Token", b"TOKEN", b"signature", b"Signature")
+_OWNED_NAMES = tuple(b"pass key Key KEY sig Sig token Token TOKEN signature Signature".split())
 _PUBLIC_KEYS = (b"public key", b"public_key", b"public-key", b"publickey", b"pubkey", b"pub_key", b"pub-key")
 
 
@@ -368,7 +315,7 @@ def judged(text: bytes, at: int, value: bytes, naming: Naming, budget: WorkBudge
     """`value` at `at` as a finding, with all of a longer word; None when it is no secret."""
     after = text[at + len(value) : at + len(value) + 1]
     # a value behind a weak name is also tested for randomness, which costs more
-    budget.spend(14 + len(value) // 3 if naming.strong else 36 + len(value) // 2)
+    budget.spend(26 + len(value) // 2 if naming.strong else 44 + len(value) // 2)
     size, certain = judge_secret(value, after, naming)
     if not size:
         return grouped_key(text, at, naming)
@@ -427,7 +374,7 @@ def find_named_secrets(view: View, budget: WorkBudget, known: Mapping[int, int] 
         if _PROSE.match(text, at) is not None and _IS_STRONG.match(text, start) is None:
             budget.spend(6)
             continue
-        budget.spend(16)
+        budget.spend(20)
         before = _before_name(text, start, budget)
         if before is not None:
             yield before
@@ -442,9 +389,10 @@ def find_named_secrets(view: View, budget: WorkBudget, known: Mapping[int, int] 
             start, name_end = start + 1, name.end()
         at = end = assigned.end()
         quote = quote_before(text, end)
-        is_member = _is_member(text[assigned.end(1) : end], quote) and known.get(end) is None
-        if is_member and not _is_part_of_name(text, start, end, b""):
-            whole = text[end : quotation_end(view, end, quote)]
+        is_member = _is_member(text[assigned.end(1) : end], quote)
+        whole_end = quotation_end(view, end, quote) if is_member else element_end(text, start, end)
+        if whole_end > end and known.get(end) is None and not _is_part_of_name(text, start, end, b""):
+            whole = text[end:whole_end]
             naming = namings.of(start, name_end, assigned, (quote, whole))
             finding = None if naming is None else _whole_value(end, whole, naming, budget)
             if finding is not None and naming is not None:
@@ -486,12 +434,12 @@ def find_named_secrets(view: View, budget: WorkBudget, known: Mapping[int, int] 
 
 
 def _is_member(between: bytes, quote: bytes) -> bool:
-    """Whether a name has a quoted value with nothing but a colon or equals sign between them, as members of objects
-    and settings have."""
-    return quote in _STRING_MARKS and between.translate(None, b"\"' \t\r\n") in _MEMBER_SIGNS
+    """Whether a name has a quoted value with nothing but a colon, equals sign or the word for it between them, as
+    members of objects, settings and sentences have."""
+    return quote in (*_STRING_MARKS, b"`") and between.translate(None, b"\"'` \t\r\n") in _MEMBER_SIGNS
 
 
-_MEMBER_SIGNS = frozenset((b":", b"=", b":="))
+_MEMBER_SIGNS = frozenset((b":", b"=", b":=", b"is", b"was", b"is:", b"ist", b"est", b"es"))
 
 
 def _whole_value(at: int, value: bytes, naming: Naming, budget: WorkBudget) -> Finding | None:
@@ -537,7 +485,7 @@ def find_member(name: str, value: str) -> Finding | None:
 _MAX_NAME_CHARS, _MAX_MEMBER_CHARS = 80, 512
 """Longer values are texts, which are scanned as such."""
 _PROSE = re.compile(
-    rb"s? (?!(?:is|was|has|have|by|to|ist|est|es|e|send|value|val|content|for|of)\b)[a-z]{2,14}+(?=[\s,;)]|\.\s)"
+    rb"s? (?!(?:is|was|has|have|by|to|ist|est|es|e|send|value|val|content|for|of)\b)[a-z]{2,14}+(?=[,;)]|\.\s|\s(?!=))"
 )
 """A sentence that goes on behind a key or token (`the key changes when`), which leads to no value: found sooner."""
 _BEFORE_CHARS = 160
@@ -687,12 +635,15 @@ def _find_in_urls(text: bytes, budget: WorkBudget) -> Iterator[Finding]:
         lower = password.lower()
         if is_placeholder(lower) or is_password_word(password.partition(b";")[0]) or lower == user.lower():
             continue
-        if group < 3 and is_published_login(user, password):
+        if is_identifier(password) if group == 3 else is_published_login(user, password):
+            continue  # a long name, which is no token
+        if len(password) < _MIN_URL_CHARS and _EXAMPLE_HOST.match(text, match.end()):
             continue
         certain = len(password) >= _MIN_URL_CHARS and not is_identifier(_ESCAPE.sub(b"-", password))
         yield Finding(match.start(group), match.end(group), "SECRET", certain)
 
 
 _ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}")
+_EXAMPLE_HOST = re.compile(rb"(?:[\w-]{1,63}\.){0,4}example\.(?:com|org|net)\b")  # RFC 2606
 _MIN_URL_CHARS = 6
 """Shorter passwords in a web address are mostly examples (`user:pw@`), and only likely."""

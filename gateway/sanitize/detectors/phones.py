@@ -67,7 +67,7 @@ def _judged(number: Any) -> Judgement:
 
 
 STRONG_WORDS = re2.compile(
-    rb"(?:^|[^a-z])phone|telephone|cellphone|homephone|workphone|\btel\b|\btel[.:]|telef|mobil"
+    rb"(?:^|[^a-z])phone(?:s|no|nr|num[a-z]*)?(?:[^a-z]|$)|telephone|cellphone|homephone|workphone|\btel\b|\btel[.:]|telef|mobil"
     rb"|\bcell\b|cellular|celular|\bph[.:]|\x05\x04|handy\b|\bfax|whatsapp|\bsms\b|hotline"
     rb"|\b(?:desk|office|home|direct) ?:"
     rb"|call (?:me|us|him|her|them|back)|me a call|ring me|text me|answering|reach (?:me|us|you)|\bgsm\b|rufnummer"
@@ -77,13 +77,17 @@ WEAK_WORDS = re2.compile(rb"\bcall|contact|messages? (?:to|from)|registered|numb
 _WORD_BEHIND = re.compile(rb"(?:\s?x\d{1,6})?[\s\\,(-]{1,3}(?:office|fax|mobile|cell|phone|tel|home|work|desk|direct)")
 _SIGNS_BEHIND = frozenset(bytes([sign]) for sign in b" \t\n\r\v\f\\,(-x")
 _ANY_WORD_BEHIND = re2.compile(rb"[0-9][\s\\,(-]{1,3}(?:office|fax|cell|home|work|desk|direct)")
-_EXTENSION = re.compile(rb"\s?(?:x|ext\.?|extension|#)\s?\d{1,6}\b")
-_ANY_EXTENSION = re2.compile(rb"(?:x|ext\.?|extension|#)[\s\x0b]?[0-9]")
-_NORTH_AMERICAN = re.compile(rb"(?:\+?1[ .-]?)?(?:\([2-9]\d\d\) ?|[2-9]\d\d[.-])[2-9]\d\d[.-]\d{4}\Z")
+_EXTENSION_WORDS = (
+    rb"x|ext\.?|extension|#|durchwahl|dw\.?|nebenstelle|app\.|poste|interno|int\.|anexo|ramal|toestel|wew\.|lokal"
+)
+_EXTENSION = re.compile(rb",?\s?(?:" + _EXTENSION_WORDS + rb")\s?\d{1,6}\b")
+_ANY_EXTENSION = re2.compile(rb"(?:" + _EXTENSION_WORDS + rb")[\s\x0b]?[0-9]")
+_NORTH_AMERICAN = re.compile(rb"(?:\+?1[ .-]?)?(?:\([2-9]\d\d\) ?|[2-9]\d\d([.-]))[2-9]\d\d(?(1)\1|[.-])\d{4}\Z")
 _DATE = re.compile(
-    rb"\d{4,5}-[01]\d-[0-3]\d(?:[ t]\d\d)?\Z"
+    rb"\d{4,5}-[01]\d-[0-3]\d(?:[ t]\d\d)?\Z|(?:19|20)\d\d[01]\d[0-3]\d\Z"
     rb"|(?:19|20)\d\d[-./]\d\d?[-./]\d\d?|\d\d?[-./]\d\d?[-./](?:19|20)\d\d|(?:19|20)\d\d ?[-/] ?(?:19|20)?\d\d\Z"
 )
+_TIME_BEFORE, _TIME_BEHIND = re.compile(rb"\d:\Z|(?<!\d)\d{1,3},\Z"), re.compile(rb":[0-5]\d")
 _AREA, _AREA_CHARS = re.compile(rb"(?<![0-9])\(?0[0-9]{1,5}\)?(?: / | /|/ )\Z"), 12
 """An area code that a slash with blanks parts from its number, which is a run of its own."""
 _DECIMAL = re.compile(rb"\+\d{1,3}\.\d+")
@@ -149,8 +153,10 @@ class Phones:
             is_glued = False
         if (is_glued or run.before.isalnum()) and not self._has_word_behind(end):
             return None
-        if run.before in (b"-", b"+") and lower[start - 2 : start - 1].isalnum():
+        if run.before in (b"-", b"+", b"#") and lower[start - 2 : start - 1].isalnum():
             return None  # CVE-2026-79204, 30+20221128-1
+        if _TIME_BEHIND.match(lower, end) or _TIME_BEFORE.search(lower, max(0, start - 5), start):
+            return None
         span = None
         if run.before == b"+":
             span = self._international(start - 1, end)
@@ -230,11 +236,9 @@ class Phones:
             return None
         if not strong and (_NO_LABELLED_NUMBER.search(raw) or (raw.endswith(b"000") and raw[:1] != b"0")):
             return None  # columns, a path, single figures, a round amount
-        if not grouped:
-            return (start, end) if count <= _MAX_GROUP_DIGITS else None
-        if _DATE.match(raw) or (_DOT in raw and not _has_phone_dots(raw)):
+        if _DATE.match(raw) or (grouped and _DOT in raw and not _has_phone_dots(raw)):
             return None
-        return start, end
+        return (start, end) if grouped or count <= _MAX_GROUP_DIGITS else None
 
 
 def _has_phone_dots(raw: bytes) -> bool:

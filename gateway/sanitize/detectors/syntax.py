@@ -1,24 +1,23 @@
 """Finds secrets by syntax other than a name: headers, commands and their options, logins, columns, webhooks.
 
-One table has a row for each syntax: how it begins, where its values stand behind that, and how they are judged. One
+`syntax.txt` has a row for each syntax: how it begins, where its values stand behind that, and how they are judged. One
 search finds all beginnings. A value is a secret only if it looks like one (`named_secrets`).
 
     curl -u anna:tR4vel!ing https://…     ->  tR4vel!ing
     Cookie: theme=dark; sid=9f3bA71kQz0x  ->  9f3bA71kQz0x
     Authorization: Bearer 7f8e9d0c1b2a    ->  7f8e9d0c1b2a
-
-Sources: RFC 6265 and 9110 (headers), the programs' manuals (options), read 2026-11-22.
 """
 
 import re
 from collections.abc import Iterator
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, cast
 
 import re2
 
 from gateway.sanitize.detectors.harmless import is_published_basic, is_published_secret
 from gateway.sanitize.detectors.key_material import BEGINNINGS, find_block
 from gateway.sanitize.detectors.named_secrets import judged, line_end
+from gateway.sanitize.detectors.tables import rows
 from gateway.sanitize.detectors.value_forms import Naming, has_high_entropy, is_identifier, is_placeholder
 from gateway.sanitize.detectors.value_spans import quote_before
 from gateway.sanitize.findings import Finding
@@ -29,8 +28,7 @@ from gateway.sanitize.work_budget import WorkBudget
 Judge: TypeAlias = Literal["setting", "owned", "paired", "random", "hook", "digits"]
 """`setting`: any value but a word about it; `owned`, `paired`: what looks like a password or key; `random`: drawn at
 random; `hook`: the same in the parts of a path; `digits`: a card's security code."""
-_V = rb"[\"']?([^\s\"'`]{4,160})"
-_WORD = rb"[A-Za-z0-9_.@%+-]{1,64}"
+_VALUE = r"[\"']?([^\s\"'`]{4,160})"
 
 
 class Row(NamedTuple):
@@ -45,63 +43,16 @@ class Row(NamedTuple):
     many: bool = False
 
 
-def _command(kind: str, names: str, values: bytes, judge: Judge = "setting") -> Row:
-    """A row for commands, by their names, whose `values` stand anywhere in their line."""
-    begins = rb"(?:^|[\s`\"'(;|&/$])(?:" + names.replace(" ", "|").encode() + rb")(?:\.exe)?[\"']?,?[ \t]"
-    return Row(kind, begins, values, judge, in_line=True)
+def _row(line: str) -> Row:
+    kind, begins, values, judge, where = (line + "\t" * 4).split("\t")[:5]
+    if begins.startswith("command "):
+        begins = r"(?:^|[\s`\"'(;|&/$])(?:" + begins[8:].replace(" ", "|") + r")(?:\.exe)?[\"']?,?[ \t]"
+    pattern = values.replace("<value>", _VALUE).replace("<word>", r"[A-Za-z0-9_.@%+-]{1,64}")
+    begins = BEGINNINGS.decode() if kind == "block" else begins
+    return Row(kind, begins.encode(), pattern.encode(), cast(Judge, judge), where != "", where == "many")
 
 
-ROWS = (
-    Row("authorization", rb"(?i:authorization)[\"']?[:=, ]{1,3}[\"']?[A-Za-z][A-Za-z0-9_-]{1,20} [\"']?",
-        rb"(?![(-])" + _V, "owned"),
-    Row("scheme", rb"(?:^|[^\w/.-])(?i:basic|bearer|negotiate)[ \t]{1,2}[\"']?", rb"(?![(-])" + _V, "owned"),
-    Row("identified", rb"(?i:identified (?:with [\"'`]?[a-z0-9_]{2,30}[\"'`]? )?(?:by|as))\s{1,3}[\"'\\]{1,2}",
-        _V, "setting"),
-    Row("identified_by", rb"IDENTIFIED (?:BY|AS)\s{1,3}", _V, "owned"),
-    Row("path", rb"(?i:/token/|/apikey/|/secret/)", rb"([A-Za-z0-9+=_.%~-]{16,2048})", "random"),
-    Row("securestring", rb"(?i:securestring)\s{1,3}(?:--?[A-Za-z]{2,12}\s{1,3}){0,4}", _V, "owned"),
-    Row("user", rb"(?:\s-\w{0,3}[uU]|--user|--proxy-user)[ =]{1,3}[\"']?[A-Za-z0-9_.@-]{1,64}:", _V, "setting"),
-    Row("pgpass", rb"(?:^|\n)[A-Za-z0-9_.*-]{1,64}:(?:[0-9]{4,5}|\*):[^\s:]{1,64}:[^\s:]{1,64}:",
-        rb"(\S{4,160})", "setting"),
-    Row("wifi", rb"WIFI:(?:[THRS]:[^;\n]{0,40};){0,4}P:", rb"([^;\n]{4,63})", "setting"),
-    Row("block", BEGINNINGS, rb"", "paired"),
-    Row("cookies", rb"(?i:cookie):[ \t]?|(?i:-cookie)[ =][\"']?|--cookie[ =]|\scurl [^\n]{0,80}-b ",
-        rb"(?!_ga|_gid|_gat|_fbp|_gcl|_hj|__utm|(?i:consent|optanon|lang|locale|theme))[A-Za-z0-9_.$!-]{1,64}="
-        rb"\"?([A-Za-z0-9+/=_.%~:|-]{12,2048})", "random", in_line=True, many=True),
-    Row("query", rb"[?&](?:code|sig|signature|auth|state|jwt|sid)=", rb"([A-Za-z0-9+/=_.%~-]{16,2048})", "random"),
-    Row("pair", rb"(?:^|[\s\"'(*>])(?i:login|log-?in|user(?:name)?|account|cred(?:ential)?|zugangsdaten"
-        rb"|identifiants|credenciales)s?"
-        rb"(?: (?i:is|are|as|with|using)|(?: [a-z]{1,12}){0,3} ?(?::|=>|->|=|-)) {0,2}[A-Za-z0-9_.@\\-]{1,64}"
-        rb"(?: ?[/:] ?| and )", _V, "paired"),
-    Row("login call", rb"(?i:\bauth|login|basicauth|log_in|authenticate)\s?=?\s?\(\s?[\"'][^\"'\n]{1,64}[\"'],\s?[\"']",
-        _V, "paired"),
-    Row("pair_named", rb"[/,] ?(?i:pass|pwd?|pw)[ :]{1,2}", _V, "paired"),
-    Row("hook", rb"(?i:hooks?|webhookb2|reset|[/_-]reset[_-]password|magic[_-]?link)/",
-        rb"([A-Za-z0-9_.@/~-]{20,400})", "hook"),
-    Row("cardcode", rb"(?i:\bcv[vc]2?|card (?:security|verification) (?:code|number))[\"']?"
-        rb"(?: (?:code|number|is))?[:= ]{1,3}[\"']?",
-        rb"([0-9]{3,4})(?![\w/-]|[.,:][0-9])", "digits"),
-    Row("columns", rb"(?:^|[|,;\t\n])[ \"]{0,2}(?i:pass(?:word|wd|phrase)?|pwd|kennwort|passwort"
-        rb"|mot de passe|contrasena|senha|wachtwoord|secret|api[ _]?key|(?:(?:access|auth|api)[ _])?token)"
-        rb"[ \"]*[|,;\t\r\n]", rb"", "paired"),
-    _command("mysql", "mysql mysqldump mysqladmin mariadb mariadb-dump mycli", rb"\s-p" + _V),
-    _command("short p", "sshpass mongo hdbsql mongosh mongodump mongorestore cqlsh clickhouse-client nxc"
-             " crackmapexec evil-winrm psexec twine docker podman helm skopeo az oc", rb"\s-p ?" + _V),
-    _command("short a", "redis-cli valkey-cli keydb-cli", rb"\s-a ?" + _V),
-    _command("short w", "ldapsearch ldapadd ldapmodify ldapdelete ldapwhoami ldappasswd", rb"\s-w ?" + _V),
-    _command("short capital", "sqlcmd bcp tsql isql ipmitool mosquitto_pub mosquitto_sub zip unzip ssh-keygen",
-             rb"\s-[PN] ?" + _V),
-    _command("archive", "7z 7za 7zz rar unrar", rb"\s-h?p" + _V),
-    _command("openssl", "openssl", rb"\s(?:-[kK] |-?pass(?:in|out)? pass:)" + _V),
-    _command("snmp", "snmpwalk snmpget snmpset snmpbulkwalk", rb"\s-[cAX] " + _V),
-    _command("domain", "smbclient rpcclient net smbmap", rb"\s-U ?[\"']?" + _WORD + rb"%" + _V),
-    _command("oracle", "sqlplus sqlldr expdp impdp rman", rb"\s[\"']?[\w$]{1,32}/([^\s@\"'/]{4,100})(?:@|[\"'\s]|\Z)"),
-    _command("htpasswd", "htpasswd", rb"\s-\w{0,9}b\w{0,9}(?: \S{1,200}){1,2} " + _V),
-    _command("vault", "vault wpa_passphrase ngrok",
-             rb"(?:login|unseal|add-authtoken|authtoken|wpa_passphrase \S+) +" + _V, "owned"),
-    _command("piped", "echo printf", rb"\s(?:-[ne]{1,2} )?[\"']?(?:[\w.-]{1,40}:)?([^\s\"'|]{4,100})[\"']? ?\| ?"
-             rb"(?:sudo (?:-\w{1,20} ){0,4}-S|(?:sudo )?chpasswd|passwd --stdin|kinit|su |cryptsetup|docker login)"),
-)  # fmt: skip
+ROWS = tuple(map(_row, rows("syntax.txt")))
 _BY_KIND = {row.kind.replace(" ", "_"): row for row in ROWS}
 _VALUES = {kind: re.compile(row.values) for kind, row in _BY_KIND.items()}
 _MEMORY = re2.Options()
@@ -170,7 +121,8 @@ def _judge(text: bytes, span: tuple[int, int], judge: Judge, budget: WorkBudget)
             yield Finding(parts[0].start(), parts[-1].end(), "SECRET")
     elif judge == "random":
         value = value.rstrip(b".")
-        if _is_drawn(value) and not is_placeholder(value.lower()) and not is_published_secret(value):
+        is_harmless = is_placeholder(value.lower()) or is_published_secret(value) or is_published_basic(value)
+        if _is_drawn(value) and not is_harmless:
             yield Finding(start, start + len(value), "SECRET")
     else:
         naming = _NAMINGS[judge]._replace(quote=quote_before(text, start))
@@ -191,7 +143,8 @@ def _below(text: bytes, start: int, end: int, budget: WorkBudget) -> Iterator[Fi
     """The secrets below a column's name in a table whose cells a comma, semicolon, tab or bar parts."""
     low = text.rfind(b"\n", 0, start + 1) + 1
     high = line_end(text, max(end - 1, low))
-    marks = [mark for mark in (b"\t", b"|", b";", b",") if mark in text[low:high]]
+    line = text[low:high].strip(b"\t ")  # tabs before a line of a program part nothing
+    marks = [mark for mark in (b"\t", b"|", b";", b",") if mark in line]
     if not marks:
         return
     mark = marks[0]

@@ -7,7 +7,8 @@ import re
 from itertools import pairwise, product
 from typing import Literal, NamedTuple, TypeAlias
 
-from gateway.sanitize.detectors.harmless import harmless_words, is_published_secret
+from gateway.sanitize.detectors.harmless import is_published_secret
+from gateway.sanitize.detectors.tables import words
 
 _JOINT = re.compile(rb"(?:[._/:-]|::|->){1,2}")
 _PART = re.compile(
@@ -29,6 +30,10 @@ _VERSION = re.compile(
     rb"[~^]?[vV]?\d{1,4}(?:\.\d{1,6}){1,4}(?:[-+.]?[a-z]{1,8}\d{0,4})?(?:[-+~.][a-z]{0,8}\d{1,4}){0,5}"
 )
 _DATE = re.compile(rb"\d{4}-\d\d-\d\d(?:T[\d:.]+Z?)?")
+_OBJECT = re.compile(rb"(?<![\w$.])(?:[\w$]+\.)*[A-Z][a-z]+(?:[A-Z][a-z]+)+[@{](?=\d*[a-f])[0-9a-f]{5,8}")
+"""An object as programs print it, with its class: `android.os.BinderProxy@2bd79ce`."""
+_FINGERPRINT = re.compile(rb"(?:0x)?(?:[0-9A-F]{16}|[0-9A-F]{40})|0x[0-9a-f]{1,16}")
+"""An id of an OpenPGP key (RFC 4880, 12.2), or a number of 64 bits, as in handles."""
 _PUBLIC = re.compile(
     rb"(?:[\w./:-]{1,120}@)?sha(?:1|224|256|384|512)[-:/=].*|(?:[0-9A-Fa-f]{2}:){5,}[0-9A-Fa-f]{2}|-----BEGIN.*|(?:ssh|ecdsa)-[\w-]+"
     rb"|AAAA(?:B3NzaC1|C3NzaC1|E2VjZHNh|Gnsk)[\w+/=]*|(?:\\x[0-9a-f]{2}){4,}|MII[A-D][\w+/=]{60,}"
@@ -229,7 +234,6 @@ _VALUE = re.compile(rb"[^\s\"'`<>,;(){}\[\]&|]{4,160}")
 _MARKS = (b'"', b"'", b"`")
 _CLOSING = (*_MARKS, b"\\", b"&")
 _NOT_PLAIN = re.compile(rb"[,;(){}\[\]&|<>\"'`]")
-_NOT_LETTERS_SECRET_VALUES = bytes(code for code in range(256) if not chr(code).isascii() or not chr(code).isalpha())
 _PLACEHOLDER_WORDS = frozenset(
     b"null none true false undefined string str int required optional bearer basic token password secret example empty"
     b" hidden".split()
@@ -242,17 +246,19 @@ _PLACEHOLDER = re.compile(
 _PLACEHOLDER_SIGNS = re.compile(
     rb"\A<|<[a-z_/][^<>]*>|\.\.\.|\{[a-z_]\w*(?:[.\[][^{}]*)?(?:![rsa])?\}|\*\*\*|[$#%{]\{|%\(|\\f[irbp]|\\[-&]"
 )
-_CALL_WORDS = re.compile(rb"getenv|function|\{\d{1,4},\d{0,4}\}|(?:\\x[0-9a-f]{2}[^\\]{0,4}){2}")
+_CALL_WORDS = re.compile(
+    rb"getenv|\$[A-Z]{4,}(?![A-Za-z0-9])|function|\{\d{1,4},\d{0,4}\}|(?:\\x[0-9a-f]{2}[^\\]{0,4}){2}"
+)
 RESOURCES = (b"arn:", b"urn:", b"data:")
 _CODE_HEADS = (b"qr/", b"m/", b"/^", b"/(?", b"r'", b"[", b"self.", b"os.", b"process.", b"this.", b"//", *RESOURCES)
 _SUBSCRIPT = re.compile(rb"\A[A-Za-z_][\w.]*\[[\w.\[\]'\":+-]*")
 _CALL = re.compile(
     rb"\A[$@]?[A-Za-z_][\w.:>-]*[!?]?\("
-    rb"(?:[\w.:$\[\]('/*=-]*(?:\)(?:[.:\[()'/*=-][\w.:$\[\]()'/*=-]*)?)?|.*\)[;,]?)"
+    rb"(?:[\w.:$&\[\]('/*=-]*(?:\)(?:[.:\[()'/*=-][\w.:$&\[\]()'/*=-]*)?)?|.*\)[;,]?)"
 )
-_VARIABLE = re.compile(rb"\$(?:[A-Za-z_][\w.:>\[\](){}-]*|[({].*|\d?)")
+_VARIABLE = re.compile(rb"\$(?:[A-Za-z_](?:[\w.:>\[\](){}-]|(?<=\[)\$)*|[({].*|\d?)")
 _MEMBER = re.compile(rb"\A[a-z]+\.[a-z][a-z.]*$")
-_IDENTIFIER = re.compile(rb"[A-Za-z]*+\d{0,4}+(?:[._/:-][A-Za-z]*+\d{0,4}+)*+")
+_IDENTIFIER = re.compile(rb"[A-Za-z]*+\d{0,4}+(?:[._/:+~-]{1,2}[A-Za-z]*+\d{0,4}+)*+")
 _PRODUCT_KEY = re.compile(
     rb"(?=(?:[^0-9]{0,16}[0-9]){4})(?=(?:[^A-Za-z]{0,16}[A-Za-z]){3})[A-Za-z0-9]{4,6}(?:-[A-Za-z0-9]{4,6}){2,7}"
 )
@@ -268,8 +274,6 @@ _MIN_PAIRS_WITH_SIGNS = 4
 """As `alternates_kinds` wants 12 neighbours, where a value has signs of code, whose parts alone count."""
 _MIN_UNOWNED_CHARS = 16
 """A key's fewest characters where its name is only near."""
-_WORD_NUMBER_SIGN = re.compile(rb"[A-Za-z]?[A-Z][a-z]{3,16}[_.-]?\d{2,6}[!#$%&*?@]")
-"""A password as people make them (`Falcon48?`)."""
 _ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}")
 _LONG_STRING_END = re.compile(rb"\]={0,3}\]\Z")  # Lua: [[x]], [==[x]==]
 _TRAILING = b".:?*\\"
@@ -350,7 +354,24 @@ def is_drawn(value: bytes) -> bool:
         and not is_identifier(plain)
         and _SMALL_WORD.search(value) is None
         and (value.count(b"/") < 2 or _PATH.fullmatch(value) is None)
+        and _OBJECT.fullmatch(value) is None
     )
+
+
+def is_strewn(value: bytes) -> bool:
+    """Whether digits are strewn among the letters of 16 characters or more, as in drawn keys of any alphabet, and in no
+    name: at least one in six neighbours is a letter beside a digit (four in ten of random letters and digits are)."""
+    kinds = value.translate(_LETTER_OR_DIGIT, _NOT_ALNUM)
+    changes = kinds.count(b"ad") + kinds.count(b"da")
+    return len(kinds) >= _MIN_RANDOM_CHARS and 6 * changes >= len(kinds) and changes > 3 and not is_identifier(value)
+
+
+_LETTER_OR_DIGIT = bytes(0x64 if 0x30 <= code <= 0x39 else 0x61 for code in range(256))
+
+
+def is_drawn_among(value: bytes) -> bool:
+    """Whether one of the words of a value is drawn."""
+    return is_drawn(value) or any(is_strewn(word) or is_random(word) for word in value.split())
 
 
 def _is_drawn_around(value: bytes) -> bool:
@@ -386,6 +407,7 @@ def _is_marked_code(value: bytes) -> bool:
         or (_SQUARE in value and _SUBSCRIPT.fullmatch(value) is not None)
         or (_BRACKET in value and _CALL.fullmatch(value) is not None)
         or (_DOT in value and _MEMBER.match(value) is not None)
+        or _OBJECT.fullmatch(value) is not None
     )
 
 
@@ -394,6 +416,9 @@ def _looks_secret(value: bytes, naming: Naming, closed: bool) -> bool:
     lower = value.lower()
     if len(value) < MIN_CHARS or _says_placeholder(lower) or is_published_secret(value):
         return False
+    is_handle = not naming.strong and (not naming.proves or value.startswith(b"0x"))
+    if is_handle and _FINGERPRINT.fullmatch(value.partition(b",")[0]):
+        return False
     if not value.isalnum() and naming.is_assigned and (naming.strong or naming.proves) and is_drawn(value):
         return not is_public(value)
     if _has_placeholder_signs(lower) or _is_code(value):
@@ -401,13 +426,11 @@ def _looks_secret(value: bytes, naming: Naming, closed: bool) -> bool:
     if (not value.isalnum() or value.startswith(_PUBLIC_HEADS)) and is_public(value):
         return False
     digits = len(value) - len(value.translate(None, b"0123456789"))
-    if not digits and is_password_word(value):
+    if (not digits and is_password_word(value)) or (not naming.quote and value.startswith(b"--")):
         return False
     if naming.any_word:
         return _is_own_value(value, lower, bool(naming.quote))
     if not naming.is_assigned:
-        if naming.strong and (naming.owns or naming.quote) and _WORD_NUMBER_SIGN.fullmatch(value):
-            return True
         if _MAIL.fullmatch(value):
             return False  # the user beside the password
         if naming.strong and _is_made_up(value, digits, naming.owns):
@@ -415,21 +438,22 @@ def _looks_secret(value: bytes, naming: Naming, closed: bool) -> bool:
         if is_identifier(value) or is_code_reference(value):
             return False
         return not (naming.owns and is_program_name(value)) and _looks_mixed(value, naming)
-    if not naming.strong and is_program_name(value):
-        return False
-    letters = len(value.translate(None, _NOT_LETTERS_SECRET_VALUES))
+    if not naming.strong:
+        if naming.proves and (is_strewn(value) or digits == len(value) >= _MIN_RANDOM_CHARS):
+            return not is_code_reference(value)
+        if is_program_name(value):
+            return False
+    letters = len(value.translate(None, _NOT_LETTERS))
     mixed = value != lower and not value.isupper()
     if naming.strong:
         return _looks_like_password(value, letters, digits, closed)
     if _MINUS in value and _PRODUCT_KEY.fullmatch(value):
         return True
-    if mixed and value.isalnum() and is_random(value):
-        return True
     if naming.proves and naming.is_assigned and letters and len(value) >= 10 and alternates_kinds(value, 8):
         return True
     if is_joined_identifier(value) or (not value.isalnum() and is_code_reference(value)):
         return False
-    if mixed and (is_random(value) or (naming.proves and digits and _is_short_token(value))):
+    if mixed and is_random(value):
         return True
     if len(value) < 8 or not letters or not digits or _IDENTIFIER.fullmatch(value):
         return False
@@ -450,7 +474,9 @@ def judge_whole(value: bytes, naming: Naming) -> tuple[bool, bool]:
     if 3 * value.count(b"\x02") >= len(value):
         return False, False  # a sentence in another script, some of which have no blanks
     if _BLANK.search(value) is not None:
-        is_certain = naming.proves and is_drawn(value)
+        if value.rstrip()[-1:] in (b"=", b":", b">"):
+            return False, False  # the mark behind it opens the next value
+        is_certain = naming.proves and is_drawn_among(value)
         return is_certain or (naming.strong and _is_phrase_with_digits(value)), is_certain
     size, certain = judge_secret(value, b'"', naming)
     if size or not naming.strong:
@@ -511,7 +537,7 @@ def _is_own_value(value: bytes, lower: bytes, is_quoted: bool) -> bool:
     return lower.count(b"\x02") * 2 < len(lower)
 
 
-_SETTING_WORDS = harmless_words("setting")
+_SETTING_WORDS = words("harmless.txt", "setting")
 """What settings, forms and sentences say of a password in place of one."""
 _UPPER_NAME = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ_-()[]{}"
 _ABOUT_ENDS = (b"ed", b"ing", b"able", b"ible")
@@ -540,7 +566,7 @@ def _looks_like_password(value: bytes, letters: int, digits: int, closed: bool) 
 
 def _looks_mixed(value: bytes, naming: Naming) -> bool:
     """Behind a name that does not own it, a value must look like a password or key by itself."""
-    letters = len(value.translate(None, _NOT_LETTERS_SECRET_VALUES))
+    letters = len(value.translate(None, _NOT_LETTERS))
     digits = len(value) - len(value.translate(None, b"0123456789"))
     special, mixed = len(value) - letters - digits, value != value.lower() and not value.isupper()
     if not letters or not digits or len(value) < 8:

@@ -31,9 +31,7 @@ _WORD = re.compile(
 )
 """An unquoted value: a sign is part of it unless it separates the fields of a query or the members of a list, or begins
 an HTML entity or tag."""
-_ELEMENT = re.compile(rb"[^\s<>]{4,160}(?=</)")
-_CDATA = re.compile(rb"[^\n]{4,160}?(?=\]\]>)")
-_CDATA_BEGINS = b"<![CDATA["
+_ELEMENT_BEGINS = re.compile(rb"<[\w:.-]{1,60}+[^<>\n]{0,200}>\s{0,20}(?:<!\[CDATA\[)?")
 _MARK = {
     b'"': re.compile(rb"\"(?:\"|'\"'\"|[ \t]{0,2}[+.][ \t]{0,2}\")?"),
     b"'": re.compile(rb"'(?:'|\\''|\"'\"'|[ \t]{0,2}[+.][ \t]{0,2}')?"),
@@ -42,6 +40,8 @@ _MARK = {
 """By quotation mark: the mark, and what may follow it where the quotation goes on: the mark doubled as in SQL, YAML and
 CSV, one escaped as in a shell, a sum of strings."""
 _MAX_QUOTED_CHARS = 512
+_MAX_ELEMENT_CHARS = 532
+_CDATA = b"<![CDATA["
 _BLANK = re.compile(rb"\s")
 
 
@@ -61,18 +61,24 @@ def value_at(view: View, start: int, quote: bytes) -> bytes | None:
         value = text[start : min(end, start + MAX_VALUE_CHARS)]
         if end > start and (_BLANK.search(value) is None or is_drawn(value)):
             return value if len(value) >= MIN_CHARS else None
-    match = None
-    if text[start - 1 : start] == b">":
-        match = _ELEMENT.match(text, start)
-    elif text.endswith(_CDATA_BEGINS, 0, start):
-        match = _CDATA.match(text, start)
-    match = match or _WORD.match(text, start)
+    match = _WORD.match(text, start)
     if match is None:
         return None
     value = match.group()
     if len(value) < MIN_CHARS or (not quote and (2 * value.count(b"\x02") >= len(value) or _is_plain_word(value))):
         return None  # letters of other scripts are a sentence, which has no blanks in some
     return value
+
+
+def element_end(text: bytes, name: int, start: int) -> int:
+    """Where the content of an element of XML or HTML ends that begins at `start`, with the name at `name` in its tag;
+    -1 where none does."""
+    low = text.rfind(b"<", max(0, name - 40), name + 1)
+    if low < 0 or _ELEMENT_BEGINS.fullmatch(text, low, start) is None:
+        return -1
+    closing, no_content = (b"]]>", b"\n") if text.endswith(_CDATA, low, start) else (b"</", b">")
+    content = text[start : max(start, text.find(closing, start, start + _MAX_ELEMENT_CHARS))].rstrip()
+    return -1 if len(content) < MIN_CHARS or no_content in content else start + len(content)
 
 
 def quotation_end(view: View, start: int, quote: bytes) -> int:

@@ -9,14 +9,20 @@ the purpose makes it use more states than its memory allows.
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from importlib import resources
 from itertools import pairwise
 from typing import NamedTuple
 
 import re2
 
-from gateway.sanitize.detectors.harmless import harmless_words, is_published_secret
-from gateway.sanitize.detectors.value_forms import alternates_kinds, has_high_entropy, is_publishable, is_random
+from gateway.sanitize.detectors.harmless import is_published_secret
+from gateway.sanitize.detectors.tables import rows, words
+from gateway.sanitize.detectors.value_forms import (
+    alternates_kinds,
+    has_high_entropy,
+    has_odd_pairs,
+    is_publishable,
+    is_random,
+)
 from gateway.sanitize.findings import Finding
 from gateway.sanitize.folding import View
 from gateway.sanitize.re2_search import Pattern, searcher
@@ -38,11 +44,7 @@ def _form(row: str) -> Form:
     return Form(maker, pattern, (), sign[1:]) if sign[0] == "~" else Form(maker, pattern, tuple(sign.split(" ")), "")
 
 
-FORMS = tuple(
-    _form(row)
-    for row in resources.files(__package__).joinpath("vendor_tokens.txt").read_text().splitlines()
-    if row and row[0] != "#"
-)
+FORMS = tuple(map(_form, rows("vendor_tokens.txt")))
 MIN_WORD_CHARS = 16
 """The shortest token of the table (Alibaba Cloud); shorter matches are words that only begin like one."""
 _WORD_CHARS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/=.:|!~%$@&?#,")
@@ -69,6 +71,7 @@ _AWS_SECRET = re.compile(
 _FILLER = re.compile(rb"x{5}|X{5}|(?<![A-Za-z])(?:your|Your|YOUR)|(?i:placeholder)")
 """A placeholder for a token in documentation, with the maker's prefix. Shorter rows and letters of both cases come in
 random tokens (one in 1,000)."""
+_WORDS = re.compile(rb"[a-z]{2,6}(?:[_.-](?:[0-9]{1,2}|[A-Z]?[a-z]{2,}[A-Za-z]*))+")
 _MIN_DIFFERENT = 8
 """24 random hexadecimal characters have 12.5 different ones on average, rarely fewer than eight."""
 
@@ -85,7 +88,7 @@ def find_secret_tokens(view: View, budget: WorkBudget) -> Iterator[Finding]:
             end -= 1  # the end of a sentence
         if _is_in_token_word(text, start, end):
             value = text[start:end]
-            if not is_published_secret(value) and not _FILLER.search(value):
+            if not is_published_secret(value) and not _is_filler(value):
                 certain = not is_publishable(value) and _is_drawn_at_random(value)
                 yield Finding(start, end, "SECRET", certain)
                 beside = _AWS_SECRET.match(text, end) if value.startswith(_AWS_IDS) else None
@@ -98,26 +101,35 @@ def find_secret_tokens(view: View, budget: WorkBudget) -> Iterator[Finding]:
 
 
 _TAILED = re2.compile(
-    rb"(?:^|[^A-Za-z0-9_./%+-])[A-Za-z][A-Za-z0-9]{1,11}(?:[_-][A-Za-z0-9]{2,8}){0,2}[_.:-][A-Za-z0-9]{20}"
+    rb"(?:^|[^A-Za-z0-9_./%+-])[A-Za-z][A-Za-z0-9]{1,11}(?:(?:[_-][A-Za-z0-9]{2,8}){0,2}[_.:-][A-Za-z0-9]{20}"
+    rb"|[_.:-][A-Za-z0-9_-]{1,12}(?:[0-9a-z][A-Z]|[A-Z]{2}[0-9a-z])[A-Za-z0-9_-]{8})"
 )
 _FIND_TAILED = searcher(_TAILED)
-_TAILED_WORD = re.compile(
-    rb"([A-Za-z][A-Za-z0-9]{1,11}(?:[_-][A-Za-z0-9]{2,8}){0,2})([_.:-])([A-Za-z0-9]{20,200})"
-    rb"((?:[_-][A-Za-z0-9_-]{1,200}|\.[A-Za-z0-9_-]{8,200}){0,3}+)"
+_TAILED_WORDS = (
+    re.compile(
+        rb"([A-Za-z][A-Za-z0-9]{1,11}(?:[_-][A-Za-z0-9]{2,8}){0,2})([_.:-])([A-Za-z0-9]{20,200})"
+        rb"((?:[_-][A-Za-z0-9_-]{1,200}|\.[A-Za-z0-9_-]{8,200}){0,3}+)"
+    ),
+    re.compile(rb"([A-Za-z][A-Za-z0-9]{1,11})([_.:-])([A-Za-z0-9_-]{20,200})((?:\.[A-Za-z0-9_-]{8,200}){0,3}+)"),
 )
+"""A tail of letters and digits, which behind a part may have signs; and one of base64, with signs anywhere."""
 _FILE_GOES_ON = re.compile(rb"[.@/\\:][A-Za-z0-9]|\(")
-_NAMED_ID = re.compile(rb"(?:(?i:\bid|[_-]ids?)|[a-z](?:I[dD]s?))[\"'`]?\s{0,2}[:=]?\s{0,3}[\"'`]?\Z")
+_BASE64_GOES_ON = (b"+", b"/", b"=")
+_NAMED_ID = re.compile(
+    rb"(?:(?i:\bid|[_-]ids?|\bidentifier)|[a-z](?:I[dD]s?))"
+    rb"(?:[\"'`]?\s{0,2}[:=]?\s{0,3}|[\w -]{0,40}\((?:for example|e\.g\.|such as),?\s{1,8})[\"'`]?\Z"
+)
 _NAMED_DIGEST = re.compile(
     rb"(?i:\b(?:sha-?[0-9]{1,3}|md5|blake[23][bs]?|digest|checksum|integrity|etag))[\"'`]?[:= _-]{1,2}[\"'`]?\Z"
 )
-_ID_REACH_CHARS = 24
+_ID_REACH_CHARS = 80
 _ULID = re.compile(rb"0[0-9][0-9A-HJKMNP-TV-Z]{24}")
 """An id that begins with its time, in the letters of Crockford's base32."""
 _KEY_WORDS = frozenset(
     b"sk ak ek rk pk key keys api apikey token tok secret pat access auth live prod test bearer pass pwd".split()
 )
 """Parts of a prefix by which makers say that a key follows."""
-_ID_WORDS = harmless_words("id-prefix")
+_ID_WORDS = words("harmless.txt", "id-prefix")
 """Prefixes of ids, digests and files: what follows names a thing and opens nothing. `call_…`, `msg_…`, `chatcmpl-…` are
 those of models' answers, `vpc-…` those of clouds, `sha256-…` that of digests."""
 
@@ -126,24 +138,34 @@ def _find_tailed(view: View, budget: WorkBudget) -> Iterator[Finding]:
     """Keys of makers that are not in the table: a short prefix, a sign, and a long random tail."""
     text = view.folded
     for start, _ in view.long_words.find(_FIND_TAILED):
-        budget.spend(4)
+        budget.spend(8)
         start += not text[start : start + 1].isalpha()
-        word = _TAILED_WORD.match(text, start)
-        if word is None or _FILE_GOES_ON.match(text, word.end()):
-            continue
-        prefix, sign, tail, more = word.groups()
-        budget.spend(4 + (len(tail) + len(more)) // 8)
-        if _FILLER.search(word.group()) or not (prefix.islower() or prefix.isupper()):
-            continue  # `Ri_Az…` is one random word
-        words = set(re.split(rb"[_-]", prefix.lower()))
-        is_key = not words.isdisjoint(_KEY_WORDS)
-        if _NAMED_DIGEST.search(text, max(0, start - _ID_REACH_CHARS), start):
-            continue
-        if (not is_key and _is_id(text, start, words, tail)) or not _is_random_tail(tail, sign, more):
-            continue
-        if not is_published_secret(word.group()):
-            start = word.start(3) if sign == b":" else start  # a name or a user before it
-            yield Finding(start, word.end(), "SECRET", is_key and not is_publishable(word.group()))
+        for form in _TAILED_WORDS:
+            word = form.match(text, start)
+            finding = None if word is None else _tailed(text, start, word, budget)
+            if finding is not None:
+                yield finding
+                break
+
+
+def _tailed(text: bytes, start: int, word: re.Match[bytes], budget: WorkBudget) -> Finding | None:
+    """The key that a word at `start` is, if it is one."""
+    prefix, sign, tail, more = word.groups()
+    budget.spend(8 + (len(tail) + len(more)) // 4)
+    if _FILLER.search(word.group()) or not (prefix.islower() or prefix.isupper()):
+        return None  # `Ri_Az…` is one random word
+    if _FILE_GOES_ON.match(text, word.end()) or not _is_random_tail(tail, sign, more):
+        return None
+    if sign == b":" and text[word.end() : word.end() + 1] in _BASE64_GOES_ON:
+        return None  # base64 behind a label, as digests are written
+    words = set(re.split(rb"[_-]", prefix.lower()))
+    is_key = not words.isdisjoint(_KEY_WORDS)
+    if _NAMED_DIGEST.search(text, max(0, start - _ID_REACH_CHARS), start) or is_published_secret(word.group()):
+        return None
+    if not is_key and _is_id(text, start, words, tail):
+        return None
+    start = word.start(3) if sign == b":" else start  # a name or a user before it
+    return Finding(start, word.end(), "SECRET", is_key and not is_publishable(word.group()))
 
 
 def _is_id(text: bytes, start: int, words: set[bytes], tail: bytes) -> bool:
@@ -159,16 +181,23 @@ def _is_random_tail(tail: bytes, sign: bytes, more: bytes) -> bool:
         return False
     digits = len(tail) - len(tail.translate(None, b"0123456789"))
     if not tail.islower() and not tail.isupper():
+        if 2 * sum(map(len, _WORD_RUNS[digits < 3].findall(tail))) >= len(tail):
+            return False
         is_random_on = not more.startswith(b".") or alternates_kinds(more, 6)
-        return digits > 1 + (sign == b":") and alternates_kinds(tail, 16) and is_random_on
-    if more or sign not in b"_-":
+        return digits > 1 + (sign == b":") and alternates_kinds(tail, 14) and is_random_on
+    if more or sign not in b"_-" or not tail.isalnum():
         return False
     if tail.isupper():
         return 4 <= digits <= len(tail) - 6 and _HEX_ONLY.fullmatch(tail) is None and 3 * _changes(tail) >= len(tail)
-    return sign == b"_" and len(tail) >= 32 and 8 <= digits <= len(tail) - 8
+    if _HEX_ONLY.fullmatch(tail):
+        return sign == b"_" and len(tail) >= 32 and 8 <= digits <= len(tail) - 8
+    return 3 <= digits <= len(tail) - 6 and 4 * _changes(tail) >= len(tail)
 
 
-_HEX_ONLY = re.compile(rb"[0-9A-F]+")
+_WORD_RUNS = re.compile(rb"[A-Z]?[a-z]{3,}+"), re.compile(rb"[A-Z]?[a-z]{2,}+")
+"""What makes half of a name of programs (`NID_pbeWithMD5AndRC2_CBC`), and of 4 in 100 random tails of 20 characters;
+and what does so where digits are few."""
+_HEX_ONLY = re.compile(rb"[0-9A-F]+|[0-9a-f]+")
 
 
 def _changes(tail: bytes) -> int:
@@ -235,6 +264,8 @@ def _find_marked(view: View, budget: WorkBudget) -> Iterator[tuple[int, int]]:
 def _is_in_token_word(text: bytes, start: int, end: int) -> bool:
     """Whether the word around [start, end) is long enough for a key and has a digit or `_`, which plain words have
     not."""
+    if text[start - 1 : start] in (b"/", b"+") and alternates_kinds(text[max(0, start - 24) : start]):
+        return False  # in the middle of base64
     low, high = max(0, start - 64), end + 64
     classes = text[low:high].translate(_CLASS)
     first = classes.rfind(b" ", 0, start - low) + 1 + low
@@ -245,6 +276,13 @@ def _is_in_token_word(text: bytes, start: int, end: int) -> bool:
         or text.startswith(_LETTERS_ONLY, start)
         or is_random(text[start:end])
     )
+
+
+def _is_filler(token: bytes) -> bool:
+    """Whether a token is made of words, as in documentation: `xoxp-1-YourTokenHere`."""
+    if _FILLER.search(token) is not None:
+        return True
+    return _WORDS.fullmatch(token) is not None and not has_odd_pairs(token.replace(b".", b"_"))
 
 
 def _is_drawn_at_random(token: bytes) -> bool:

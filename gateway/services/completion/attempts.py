@@ -36,7 +36,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from gateway import logs
 from gateway.domain import Json, RequestStats
@@ -44,6 +44,7 @@ from gateway.errors import UpstreamError, UpstreamRefused, UpstreamTimeout, Upst
 from gateway.ports import CompletionUpstream
 from gateway.resilience.bounded_cache import BoundedCache
 from gateway.resilience.circuit_breaker import BreakerPolicy, CircuitBreaker
+from gateway.services.completion.quotations import without_quotations
 from gateway.wire.chat.request import UpstreamOptions
 
 # When an upstream may be called again: the figures of its circuit breaker, the retry budget, the order of upstreams.
@@ -253,7 +254,7 @@ _MAX_ATTEMPTS = 3
 """Most upstream calls for one request."""
 _MAX_RETRY_AFTER_S = 2.0
 """Longest wait of a request before its one repeat, in seconds; an upstream that asks for more gets no repeat."""
-_UNREACHABLE = "upstream_unreachable"
+_UNREACHABLE, _CERTIFICATE = "upstream_unreachable", "upstream_certificate"
 _REPLAYABLE = (_UNREACHABLE, "upstream_disconnected", "upstream_unavailable", "rate_limit_exceeded")
 """Error codes of failures before any byte of an answer: no answer is paid for twice."""
 
@@ -341,7 +342,10 @@ class Attempt:
 
 class Plan:
     """The attempts of one request. `entries`: the requested model, then its fallbacks. `maker`: the upstream among
-    those of the first entry that is asked first. See the module's tables."""
+    those of the first entry that is asked first. `asked`: what is sent, of which nothing may come into the log. See the
+    module's tables."""
+
+    asked: Any = None
 
     def __init__(self, entries: Sequence[ModelEntry], maker: str = "") -> None:
         self._waiting = [Attempt(entry, target) for entry in entries for target in _in_order(entry.targets)]
@@ -385,7 +389,7 @@ class Plan:
             return False
         if isinstance(error, UpstreamError):
             _report(attempt, error)
-            _tell(attempt, error)
+            _tell(attempt, error, self.asked)
             _tell_breaker(attempt, was_open=was_open)
             return not attempt.begun and await self._may_retry(attempt, error)
         health.release(attempt.caller)
@@ -454,19 +458,25 @@ def _in_order(targets: Sequence[Target]) -> Sequence[Target]:
     return targets if len(targets) < 2 else weighted_order((target, target.weight) for target in targets)
 
 
-def _tell(attempt: Attempt, error: UpstreamError) -> None:
-    """A warning in the log for a fault of an upstream, at most one of a kind in _TELL_EVERY_S."""
-    if isinstance(error, UpstreamRefused):
-        return
+def _tell(attempt: Attempt, error: UpstreamError, asked: Any) -> None:
+    """An event in the log for a fault of an upstream or a refusal, at most one of a kind in _TELL_EVERY_S."""
     cause, target, now_s = error.cause or error.code, attempt.target, time.monotonic()
-    target.fault = cause
+    is_refusal = isinstance(error, UpstreamRefused)
+    if not is_refusal:
+        target.fault = cause
     if now_s - target.told_s.get(cause, float("-inf")) < _TELL_EVERY_S:
         return
     if len(target.told_s) >= _MOST_CAUSES:
         target.told_s.clear()
     target.told_s[cause] = now_s
-    names = {"model": attempt.entry.name, "upstream": target.upstream.name}
-    logs.event("upstream_failed", {**names, "cause": cause}, level=logging.WARNING)
+    told = {"model": attempt.entry.name, "upstream": target.upstream.name, "cause": cause}
+    if said := without_quotations(error.said, asked):
+        told["said"] = said
+        target.fault = target.fault if is_refusal else f"{cause}: {said}"
+    if is_refusal:
+        logs.event("upstream_refused", told)
+    else:
+        logs.event("upstream_failed", told, level=logging.WARNING)
 
 
 def _tell_breaker(attempt: Attempt, *, was_open: bool) -> None:
@@ -487,7 +497,7 @@ def _report(attempt: Attempt, error: UpstreamError) -> None:
         health.release(caller) if error.status == 429 else health.succeeded(caller)
     elif error.code == "invalid_json_answer":
         health.release(caller)
-    elif not attempt.begun and (isinstance(error, UpstreamTimeout) or error.code == _UNREACHABLE):
+    elif not attempt.begun and (isinstance(error, UpstreamTimeout) or error.code in (_UNREACHABLE, _CERTIFICATE)):
         health.was_silent(caller)
     else:
         health.answered_badly(caller)

@@ -23,7 +23,7 @@ class EmbeddingService:
         NoPrice.
         """
         plan, held = self._completions.plan(body["model"]), None
-        user = self._completions.hashed_user(body, stats)
+        plan.asked, user = body, self._completions.hashed_user(body, stats)
         estimate = wire.token_estimate(body)
         if stats.spend is not None:
             held = await stats.spend.reserve(body, stats, has_output=False)

@@ -67,6 +67,7 @@ class NativeCalls(ABC):
         entry = self._completions.resolve(body["model"])
         others = (self._completions.resolve(name) for name in entry.fallback)
         plan, started_s = Plan([entry, *(other for other in others if self.speaks(other))]), time.perf_counter()
+        plan.asked = (body, earlier)
         if stats.spend is None:
             return NativeCall(body, earlier, plan, started_s)
         held = await stats.spend.reserve(self.asked(body), stats, more=earlier, fixed=plan.fixed)

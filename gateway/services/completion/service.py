@@ -5,6 +5,7 @@ retries, `wire` normalises.
 """
 
 import asyncio
+import contextlib
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing, nullcontext
@@ -14,7 +15,7 @@ from typing import NamedTuple
 from gateway.access.people import account_of, digest
 from gateway.access.sealing import Sealer
 from gateway.domain import CallBudget, EventBatch, EventStream, Json, Relay, RequestStats
-from gateway.errors import UpstreamError, UpstreamTimeout
+from gateway.errors import BudgetSpent, UpstreamError, UpstreamTimeout
 from gateway.ports import ImageSource, OwnUseCounter
 from gateway.services.completion.attempts import Attempt, ModelEntry, Plan
 from gateway.services.completion.images import inline_images
@@ -22,9 +23,10 @@ from gateway.services.completion.model_names import ModelNames
 from gateway.services.completion.turns import SealedStates, Turn, TurnMemory
 from gateway.wire.caller_addresses import refuse_in_tools, refuse_media
 from gateway.wire.chat.answer import AnswerContext, SaidBytes, normalise_answer, told_usage
+from gateway.wire.chat.json_answer import mend_answer, wanted
 from gateway.wire.chat.kept import NO_CARRIER, Carrier
-from gateway.wire.chat.request import ImagePlace, image_parts, is_legacy, needs_json_check, to_upstream
-from gateway.wire.chat.stream import ChatStream, require_json
+from gateway.wire.chat.request import ImagePlace, image_parts, is_legacy, to_upstream
+from gateway.wire.chat.stream import ChatStream
 from gateway.wire.untrusted_json import count_in, table_in, utf8_size
 
 FREE = nullcontext()
@@ -56,6 +58,21 @@ class CompletionService:
         return self._names.exact.get(name) or self._names.resolve(name)
 
     async def complete(self, body: Json, stats: RequestStats, is_plain: bool = False) -> Json:
+        """As `complete_once`. What should be JSON and is not is asked for once more, where the budget has room.
+
+        Raises as it, and UpstreamError with code `invalid_json_answer`.
+        """
+        answer = await self.complete_once(body, stats, is_plain)
+        kind = wanted(body) if body.get("response_format") else ""
+        if not kind or mend_answer(answer, kind):
+            return answer
+        with contextlib.suppress(BudgetSpent):
+            answer = await self.complete_once(body, stats, is_plain)
+            if mend_answer(answer, kind):
+                return answer
+        raise UpstreamError("the model did not answer with JSON", code="invalid_json_answer")
+
+    async def complete_once(self, body: Json, stats: RequestStats, is_plain: bool = False) -> Json:
         """A normal `chat.completion` object (see `wire.chat.answer.normalise_answer`) for a checked chat body.
         `is_plain`: it is valid by `wire.chat.request.plain_chat`, so that nothing looks at its messages.
 
@@ -68,7 +85,6 @@ class CompletionService:
             while True:
                 async with call.plan.attempt(stats) as attempt:
                     context = _context(call, attempt, stats)
-                    is_checked = needs_json_check(body, attempt.target.options)
                     answer = await attempt.target.upstream.complete(self._sent(call, attempt, stats), stats)
                     if held is not None:
                         held.answered(told_usage(answer.get("usage")))
@@ -80,10 +96,6 @@ class CompletionService:
                 held.wrote(sum(SaidBytes().of(choice["message"]) for choice in answer["choices"]))
         stats.made = context.state_of(0)
         call.turn.remember(context.states.values())
-        if is_checked:
-            for choice in answer["choices"]:
-                if choice["finish_reason"] == "stop":
-                    require_json(choice["message"]["content"] or "")
         return answer
 
     async def stream(
@@ -103,8 +115,8 @@ class CompletionService:
                     context = _context(call, attempt, stats)
                     stats.made = context.state_of(0)
                     joins = relay if relay is not None and relay.stage is None and held is None else None
-                    checks, said = needs_json_check(body, attempt.target.options), SaidBytes()
-                    state = ChatStream(context, keep_text=checks, joins=joins)
+                    said, kind = SaidBytes(), wanted(body) if body.get("response_format") else ""
+                    state = ChatStream(context, json_kind=kind, joins=joins)
                     if relay is not None:
                         relay.convert = state.relayed if held is None else partial(_within, held, state)
                         relay.events = state.relayed_events if held is None else partial(_events_within, held, state)
@@ -159,6 +171,7 @@ class CompletionService:
         if turn.left_out:
             stats.warnings.append(_LEFT_OUT.format(turn.left_out))
         plan = self._plan(entry, turn.maker)
+        plan.asked = (body, turn.remembered)
         if stats.spend is None:
             return _ChatCall(body, turn, plan, started_s)
         held = await stats.spend.reserve(body, stats, more=turn.remembered, fixed=plan.fixed)
@@ -230,7 +243,7 @@ class OwnModel:
             async with asyncio.timeout(timeout_s):
                 stats = RequestStats(key_id=self._owner)
                 async with self._own_use.charged(stats) if self._own_use is not None else nullcontext():
-                    return await self._completions.complete({**body, "model": self._model}, stats)
+                    return await self._completions.complete_once({**body, "model": self._model}, stats)
         except TimeoutError:
             raise UpstreamTimeout(f"the model did not answer within {timeout_s:g} s") from None
 

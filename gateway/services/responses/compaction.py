@@ -218,9 +218,13 @@ def is_trigger(items: Sequence[Json]) -> bool:
 
 
 def threshold(body: Json) -> int | None:
-    """The `compact_threshold` of a request's `context_management`, in tokens; None where it asks for no compaction."""
-    for entry in body.get("context_management") or ():
-        if entry.get("type") == "compaction" and entry.get("compact_threshold"):
+    """The `compact_threshold` of a request's `context_management`, in tokens; None where it asks for no compaction.
+    Raises InvalidRequest for what is not done here."""
+    for index, entry in enumerate(body.get("context_management") or ()):
+        if entry["type"] != "compaction":
+            where = f"context_management[{index}].type"
+            raise InvalidRequest(f"{where}: must be compaction for this model", param=where)
+        if entry.get("compact_threshold"):
             return int(entry["compact_threshold"])
     return None
 

@@ -16,6 +16,10 @@ from gateway.services.responses.masking_maps import MaskingMaps
 from gateway.web.handlers.model_routes import by_schema
 from gateway.web.replies import JsonReply
 from gateway.web.state import CALL
+from gateway.wire.responses.message_builder import KNOWN_ITEMS
+
+_SHOWN_CHARS = 80
+"""Most characters of a type in an error text."""
 
 
 class ConversationsHandler:
@@ -114,6 +118,10 @@ class ConversationsHandler:
     def _items(self, call: Call) -> list[Json]:
         """The items of a body; compaction items among them are ones that this key can use later."""
         items: list[Json] = call.body.get("items") or []
+        for index, item in enumerate(items):
+            if (kind := item.get("type") or "message") not in KNOWN_ITEMS:
+                where = f"items[{index}].type"
+                raise InvalidRequest(f"{where}: '{kind[:_SHOWN_CHARS]}' is no type of an item", param=where)
         try:
             self._compactor.opened(items, call.caller.identity)
         except InvalidRequest as error:

@@ -15,7 +15,7 @@ from gateway.random_ids import random_hex
 from gateway.wire.chat.call_ids import CallIds
 from gateway.wire.chat.kept import SHOWN_AS_TEXT, StateSoFar
 from gateway.wire.chat.over_responses import to_completion
-from gateway.wire.chat.said import Called, called, place_of, said
+from gateway.wire.chat.said import Called, called, place_of, plain_arguments, said
 from gateway.wire.openai_error import error_in_stream
 from gateway.wire.untrusted_json import is_count, table_in, utf8_size
 
@@ -236,7 +236,8 @@ def _normalise_message(message: Any, context: AnswerContext, state: StateSoFar) 
     if told.name:
         state.think(told.name, told.thoughts)
     state.take(told.kept, told.parts)
-    calls = [call for call in map(called, told.calls) if call.name or call.text]
+    calls = [each._replace(text=plain_arguments(each.text or "")) for each in map(called, told.calls)]
+    calls = [call for call in calls if call.name or call.text]
     if len(calls) > MAX_CALLS:
         raise UpstreamError(TOO_MANY_CALLS)
     normal = [_normalise_call(call, context.ids) for call in calls]

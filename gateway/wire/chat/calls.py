@@ -12,10 +12,12 @@ from gateway.errors import UpstreamError
 from gateway.wire.chat.answer import MAX_CALLS, TOO_MANY_CALLS, new_id
 from gateway.wire.chat.call_ids import CallIds
 from gateway.wire.chat.kept import StateSoFar
-from gateway.wire.chat.said import Called, called, place_of, without_empty
+from gateway.wire.chat.said import Called, called, place_of, plain_arguments
 
 _TEXTS = {"function": "arguments", "custom": "input"}
 """The member with a call's text, by its kind."""
+_MOST_HELD = 16_384
+"""Characters of arguments that wait, as they may be encoded twice."""
 _MAY_BE_EMPTY = re.compile(r"\s*(?:\{\s*(?:\}\s*)?)?")
 _BRACKETS = re.compile(r'["\\{}\[\]]')
 
@@ -66,8 +68,8 @@ class JsonEnd:
 
 class _Call:
     """One tool call. `own_id`: the upstream's; `given_id`: the client's, once it was announced. `waiting`: argument
-    text that came before its name. `held`: what may be an empty object before the true arguments: some servers begin
-    so."""
+    text that came before its name. `held`: what may be an empty object before the true arguments, or a text that
+    holds them."""
 
     __slots__ = ("arguments", "extras", "given_id", "held", "kind", "name", "own_id", "waiting")
 
@@ -81,11 +83,12 @@ class _Call:
         self.held = ""
 
     def begun(self, text: str) -> str:
-        """The first piece of the arguments without an empty object before them; empty while they may be one."""
+        """The first piece of the arguments, made plain; empty while it is not known what it is."""
         text, self.held = self.held + text, ""
-        if _MAY_BE_EMPTY.fullmatch(text):
-            self.held, text = text, ""
-        return without_empty(text)
+        made = plain_arguments(text)
+        if len(text) <= _MOST_HELD and (made[:1] == '"' or _MAY_BE_EMPTY.fullmatch(text)):
+            self.held, made = text, ""
+        return made
 
 
 class CallDeltas:

@@ -7,6 +7,7 @@ in docs/backends.md (DeepSeek, Kimi, Mistral, OpenRouter, Ollama, vLLM, SGLang, 
     # Said(text="Yes.", thoughts="Hm.", name="reasoning", …)
 """
 
+import contextlib
 import re
 from typing import Any, NamedTuple
 
@@ -58,11 +59,14 @@ def said(message: Any) -> Said:
     content = message.get("content")
     if content is None and "text" in kept:
         content = kept.pop("text")
+    calls = message.get("tool_calls")
+    if not calls and isinstance(kept.get("tool_call"), dict | list):
+        calls = kept.pop("tool_call")
     text, inner, parts = split_parts(content)
     name, thoughts = thoughts_of(message)
     thoughts = thoughts or inner or _details(kept)
     refusal = message.get("refusal")
-    return Said(text, thoughts, name, refusal if isinstance(refusal, str) else "", parts, _calls(message), kept)
+    return Said(text, thoughts, name, refusal if isinstance(refusal, str) else "", parts, _calls(message, calls), kept)
 
 
 def split_parts(content: Any) -> tuple[str, str, list[Json]]:
@@ -91,8 +95,7 @@ def _details(kept: Json) -> str:
     return ""
 
 
-def _calls(message: Json) -> list[Json]:
-    calls = message.get("tool_calls")
+def _calls(message: Json, calls: Any) -> list[Json]:
     if isinstance(calls, dict):
         calls = [calls] if calls.keys() & {"function", "custom", "name"} else list(calls.values())
     if not calls and isinstance(message.get("function_call"), dict):
@@ -110,13 +113,21 @@ def called(call: Json) -> Called:
     function = table_in(call, "function")
     named = {"name": None if function else call.get("function"), **call, **function}
     given = named.get("arguments", named.get("input"))
-    text = None if given is None else without_empty(arguments_text(given))
+    text = None if given is None else arguments_text(given)
     kept = {n: v for n, v in call_extras(call).items() if function or n not in _OF_FLAT_CALL}
     return Called("function", identity, words_of(named["name"]), text, kept)
 
 
-def without_empty(arguments: str) -> str:
-    """Arguments without an empty object before them: `{}{"a": 1}` is `{"a": 1}`."""
+def plain_arguments(arguments: str) -> str:
+    """Arguments as one JSON object, where servers write it with an empty one before it, or encoded twice.
+
+    plain_arguments('{}{"a": 1}')  # '{"a": 1}'
+    plain_arguments('"{\\"a\\": 1}"')  # '{"a": 1}'
+    """
+    if arguments[:1] == arguments[-1:] == '"':
+        with contextlib.suppress(orjson.JSONDecodeError):
+            inner = orjson.loads(arguments)
+            return inner if isinstance(inner, str) and inner[:1] == "{" else arguments
     return _EMPTY_FIRST.sub("", arguments, count=1) if arguments[:1] in "{ " else arguments
 
 

@@ -45,6 +45,7 @@ from gateway.wire.chat.answer import (
 )
 from gateway.wire.chat.calls import CallDeltas
 from gateway.wire.chat.chunk_relay import MAX_RELAYED_BYTES, ChunkPattern, split_around_content
+from gateway.wire.chat.json_answer import STREAMED, json_in, warn
 from gateway.wire.chat.kept import SHOWN_AS_TEXT, StateSoFar
 from gateway.wire.chat.over_responses import to_completion
 from gateway.wire.chat.said import called, place_of, said
@@ -111,13 +112,14 @@ _LEAST_JOINED = 4
 class ChatStream:
     """One upstream stream; see the module's table for its states.
 
-    `keep_text`: collect the text and let `end` check that it is one JSON object. Nothing is relayed by bytes then.
+    `json_kind`: the text is collected, and the end says where it is not such JSON (`json_answer.wanted`). Nothing is
+    relayed by bytes then.
     `joins`: where nobody looks at the events, long runs of plain chunks are one, and this counts those that are not.
     """
 
-    def __init__(self, context: AnswerContext, *, keep_text: bool = False, joins: Relay | None = None) -> None:
+    def __init__(self, context: AnswerContext, *, json_kind: str = "", joins: Relay | None = None) -> None:
         self._context, self.joins = context, joins
-        self._keep_text = keep_text
+        self._json_kind = json_kind
         self._id = ""
         self._created = 0
         self._halves = Halves()
@@ -257,15 +259,12 @@ class ChatStream:
     def end(self) -> EventBatch:
         """The last events: a finish chunk for each choice, usage if the caller requested it, `[DONE]`.
 
-        Raises UpstreamError when the stream was cut, or when the text had to be JSON and is not.
+        Raises UpstreamError when the stream was cut.
         """
         if not self._choices:
             raise UpstreamError("the upstream ended its stream without an answer")
         if not self._all_ended:
             raise UpstreamError("the upstream ended its stream before the answer was complete")
-        for choice in self._choices.values() if self._keep_text else ():
-            if choice.finish == "stop":
-                require_json("".join(choice.text))
         estimated = normalise_usage(self._usage, lambda: 0, 0)[1]
         events = [self._finish_event(index, choice, estimated) for index, choice in sorted(self._choices.items())]
         if self._context.include_usage:
@@ -276,6 +275,9 @@ class ChatStream:
         fields = self._context.fields()
         if estimated:
             fields["usage_estimated"] = True
+        text = "".join(choice.text)
+        if self._json_kind and choice.finish == "stop" and json_in(text, self._json_kind) is not text:
+            warn(fields, STREAMED)
         ending = {"index": index, "delta": {}, "logprobs": None, "finish_reason": choice.finish}
         return Event.from_data(self._envelope([{**choice.others, **ending, "provider_specific_fields": fields}]))
 
@@ -337,7 +339,7 @@ class ChatStream:
             choice.started = True
             yield self._event(index, {"role": "assistant", "content": ""}, None)
         logprobs = incoming.get("logprobs")
-        learns = len(deltas) == 1 and list(deltas[0]) == ["content"] and not choice.finish and not self._keep_text
+        learns = len(deltas) == 1 and list(deltas[0]) == ["content"] and not choice.finish and not self._json_kind
         for each in deltas:
             if "content" not in each:
                 self._other_characters += _cost_of(each)
@@ -358,7 +360,7 @@ class ChatStream:
         if type(delta) is dict and delta.keys() <= _PLAIN_DELTA and type(delta.get("content", "")) is str:
             text = delta.get("content", "")
             self._characters += len(text)
-            if self._keep_text:
+            if self._json_kind:
                 choice.text.append(text)
             return [{"content": text}] if text else []
         told = said(delta)
@@ -370,7 +372,7 @@ class ChatStream:
         texts = {"reasoning_content": thoughts, "content": told.text, "refusal": told.refusal}
         deltas: list[Json] = [{name: text} for name, text in texts.items() if text]
         self._characters += len(told.text)
-        if self._keep_text:
+        if self._json_kind:
             choice.text.append(told.text)
         kept = others(told.kept, frozenset())
         if kept or told.parts:
@@ -406,13 +408,3 @@ def _cost_of(delta: Json) -> int:
         calls = value if name == "tool_calls" else (value,)
         return _AROUND_CHARS + sum(len(called(each).text or "") for each in calls)
     return _AROUND_CHARS + len(orjson.dumps(delta, default=str))
-
-
-def require_json(text: str) -> None:
-    """Raises UpstreamError, code `invalid_json_answer`, when the text is not one JSON object."""
-    try:
-        if isinstance(orjson.loads(text), dict):
-            return
-    except orjson.JSONDecodeError:
-        pass
-    raise UpstreamError("the model did not answer with a JSON object", code="invalid_json_answer")

@@ -260,3 +260,5 @@ _ADDERS: Mapping[str, Callable[[MessageBuilder, Json, str], None]] = {
 }
 """What adds an item of each type. Not bound methods on the builder: it would refer to itself, and keep all texts of the
 conversation until the next garbage collection."""
+KNOWN_ITEMS = frozenset(_ADDERS)
+"""Types of items that conversations may hold."""

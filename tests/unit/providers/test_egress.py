@@ -14,7 +14,7 @@ from gateway.config.environment import Environment
 from gateway.config.loader import ConfigError, load_config
 from gateway.errors import UpstreamError, UpstreamUnavailable
 from gateway.providers.egress import DIRECT, Egress, egress_of
-from gateway.providers.http import UNREACHABLE, HttpClient, Timeouts
+from gateway.providers.http import CERTIFICATE, UNREACHABLE, HttpClient, Timeouts
 from gateway.providers.search import ProviderRequest
 from gateway.providers.tavily import Tavily
 from tests.support.connect_proxy import ConnectProxy, PrivateAuthority
@@ -70,7 +70,7 @@ async def test_a_private_authority_is_trusted_where_it_is_named_and_nowhere_else
         assert await post(url, Egress(ca_file=str(authority.file))) == b'{"ok": true}'
         with pytest.raises(UpstreamError) as refused:
             await post(url)
-        assert refused.value.code == UNREACHABLE
+        assert refused.value.code == CERTIFICATE
 
 
 @pytest.mark.slow
@@ -117,7 +117,7 @@ def test_the_proxy_itself_may_be_reached_by_tls(
             assert refused.value.message == "the proxy before the upstream answered 407"
             with pytest.raises(UpstreamError) as untrusted:
                 await post(plain, Egress(proxy.url, SECRET))
-            assert untrusted.value.code == UNREACHABLE and len(proxy.heads) == 3
+            assert untrusted.value.code == CERTIFICATE and len(proxy.heads) == 3
 
     with asyncio.Runner(loop_factory=loop) as runner:
         runner.run(asyncio.wait_for(ask(), 20))

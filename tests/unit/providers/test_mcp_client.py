@@ -70,7 +70,7 @@ async def test_an_error_of_the_server_is_a_result_that_the_model_may_act_on() ->
     ("change", "words"),
     [
         ({"status": 500}, "failed"),
-        ({"status": 401}, "credentials"),
+        ({"status": 401}, "gateway's key"),
         ({"raw": b"<html>"}, "not a JSON-RPC response"),
         ({"raw": b'{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"1999"}}'}, "revision"),
         ({"revision": "1999-01-01"}, "revision"),

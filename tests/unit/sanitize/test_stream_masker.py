@@ -132,6 +132,23 @@ async def test_an_address_that_is_spelt_out_ends_with_its_sentence_wherever_the_
         assert text_of(events) == whole(text), cut
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        'The file has password = "correct Horse battery 42" and host = "db1".',
+        """{"user": "anna", "db_password": "zQ7 w9, Kqz {7mB4} 'x'", "port": 5432}""",
+        "api_secret: 'Zk83 hfQQ 92ab Lx71' # of the staging system",
+        "<add><password>rT5 vBn8 qW2 zLp0</password><host>db1</host></add>",
+        "The password was `tall Ships 1907 sail!` until May.",
+    ],
+)
+async def test_a_named_value_with_blanks_is_masked_whole_wherever_it_is_cut(text: str) -> None:
+    assert whole(text).count("[REDACTED:SECRET]") == 1
+    for size in (1, 2, 3, 5, 8, 13):
+        events, _ = await run([[chunk(piece, number)] for number, piece in enumerate(pieces_of(text, size))])
+        assert text_of(events) == whole(text), size
+
+
 FRAGMENTS = st.sampled_from(
     [
         CARD, MAIL, KEY, "4539148803436467", "4-5-3-9-1-4-8-8-0-3-4-3-6-4-6-7", "jane (at) example (dot) org", "\n",

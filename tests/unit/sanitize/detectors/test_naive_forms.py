@@ -30,7 +30,8 @@ def test_a_token_begins_with_a_prefix_of_its_form_and_is_found_as_by_searching_f
     assert token.startswith(form.begins) if form.begins else re.search(form.mark, token)
     text = f"it is {token} here"
     findings = find_secret_tokens(View(text), WorkBudget(len(text)))
-    is_read_otherwise = re.search("x{5}|X{5}|%[0-7][0-9a-fA-F]", token)  # a filler; an escape stands for its sign
+    # a filler, an escape stands for its sign, or words of small letters
+    is_read_otherwise = re.search("x{5}|X{5}|%[0-7][0-9a-fA-F]", token) or not re.search("[0-9]{3}|[A-Z]{2}", token)
     if len(token) >= 16 and re.search("[0-9_]", token) and not is_read_otherwise:
         assert any(start <= 6 < end for start, end, *_ in findings), token
 

@@ -19,21 +19,14 @@ def found(text: str) -> list[str]:
 @pytest.mark.parametrize(
     "form",
     [
-        "here you go: user admin / pass {}",
-        "curl -su 'anna:{}' https://api.posthaus.org",
-        "openssl rsa -in k.pem -passin pass:'{}'",
-        "A temporary password is generated for root@localhost: {}",
-        "password: \"{{{{ '{}' | password_hash('sha512') }}}}\"",
-        "I changed the password from {} yesterday.",
-        "the password (temporary) is {}, please change it",
-        "Das alte Passwort war {}.",
-        "La contraseña antigua era {}",
-        "Старый пароль был {}",
-        "пароль к базе — {}",
-        "neues Passwort → {}",
+        "here you go: user admin / pass {}", "curl -su 'anna:{}' https://api.posthaus.org",
+        "openssl rsa -in k.pem -passin pass:'{}'", "A temporary password is generated for root@localhost: {}",
+        "password: \"{{{{ '{}' | password_hash('sha512') }}}}\"", "I changed the password from {} yesterday.",
+        "the password (temporary) is {}, please change it", "Das alte Passwort war {}.",
+        "La contraseña antigua era {}", "Старый пароль был {}", "пароль к базе — {}", "neues Passwort → {}",
         "+x\n@@ -1 +1 @@\n+sshpass -p '{}' ssh anna@h",
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("value", [KEY, PASSWORD])
 def test_a_pasted_secret_is_found(form: str, value: str) -> None:
     assert found(form.format(value)) == [value]

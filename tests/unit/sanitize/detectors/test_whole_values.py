@@ -13,28 +13,9 @@ from gateway.texts import TextSlot
 
 SCANNER = Scanner()
 SIGNS = (
-    "{u}",
-    "()",
-    "(x)",
-    "<>",
-    "<b7>",
-    "?",
-    '"',
-    "'",
-    "`",
-    ",",
-    ";",
-    "|",
-    "[",
-    "}",
-    "\\",
-    "\t",
-    " ",
-    "&",
-    "&amp;",
-    "#",
+    "{u}", "()", "(x)", "<>", "<b7>", "?", '"', "'", "`", ",", ";", "|", "[", "}", "\\", "\t", " ", "&", "&amp;", "#",
     "@",
-)
+)  # fmt: skip
 
 
 def left(text: str, form: str = "text") -> str:
@@ -82,6 +63,16 @@ def test_no_sign_in_a_member_of_a_document_ends_its_value(name: str, sign: str, 
         ("- name: API_TOKEN\n  value: Wq7xK2mZ9tRb", "Wq7xK2mZ9tRb"),
         ("password:\n\n    Wq7xK2mZ9tRb\n", "Wq7xK2mZ9tRb"),
         ("password = os.environ.get('PW', 'Wq7xK2mZ9tRb')", "Wq7xK2mZ9tRb"),
+        ("<mossToken>\n    wq7xk2mz9trb4lp8y\n</mossToken>", "wq7xk2mz9trb4lp8y"),
+        ("<secret>{moss Wq7xK2mZ9tRb4Lp8Yd}</secret>", "{moss Wq7xK2mZ9tRb4Lp8Yd}"),
+        ('var mossToken string = "wq7xk2mz9trb4lp8y"', "wq7xk2mz9trb4lp8y"),
+        ('$mossToken .= "pub_wq7xk2mz9trb4_lp8y"', "pub_wq7xk2mz9trb4_lp8y"),
+        ("moss token - 'wq7xk2mz9trb4lp8y'", "wq7xk2mz9trb4lp8y"),
+        ("moss token |wq7Xk2mZ9trB4lp8y|", "wq7Xk2mZ9trB4lp8y"),
+        ('mossToken = "6897583798026946"', "6897583798026946"),
+        ('token = "RDSUec5hLmTDnD password = "', "RDSUec5hLmTDnD"),
+        ('kind: "secret"\ndata:\n  moss.cfg: |\n    d3E3WGsybVo5dFJi\n', "d3E3WGsybVo5dFJi"),
+        ('the password is "tall Ships 1907 sail!"', "tall Ships 1907 sail!"),
     ],
 )
 def test_a_value_ends_where_its_syntax_says(text: str, value: str) -> None:
