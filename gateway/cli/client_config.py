@@ -3,7 +3,7 @@
 The texts are in `client_texts/NAME.txt`; the first line of each says with which version it was run. They name the
 file or the variable of the key, never the key. Their forms were read on 2026-11-29: opencode.ai/docs (V2) and /v1/docs,
 code.claude.com/docs (env-vars, mcp), developers.openai.com/codex/mcp, docs.cline.bot (mcp), code.visualstudio.com
-(docs/agent-customization/language-models), cursor.com/docs/mcp, docs.openwebui.com/features/mcp.
+(docs/agent-customization/language-models, of 2026-07-29), docs.openwebui.com/features/mcp; Cursor's as others quote it.
 
 `--check` is a short talk with a running gateway, over the interfaces of a client. Every request has a time limit; no
 answer's text is shown but a gateway's own errors.
