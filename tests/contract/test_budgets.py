@@ -20,7 +20,7 @@ BUDGETS = {
     "bench": 6863,
     "calls": 763,
     "child": 418,
-    "cli": 2333,
+    "cli": 2332,
     "config": 841,
     "console": 0,
     "embedded": 346,
@@ -35,10 +35,10 @@ BUDGETS = {
     "schemas": 242,
     "services": 5904,
     "shared_state": 1293,
-    "tests": 51356,
+    "tests": 51521,
     "top": 881,
     "web": 3701,
-    "wire": 7434,
+    "wire": 7445,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {
