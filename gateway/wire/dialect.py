@@ -92,10 +92,7 @@ class OneQuestion:
     """What the dialects have in common whose requests are one question with one answer. `Dialect` documents the
     methods."""
 
-    @property
-    def is_one_question(self) -> bool:
-        """True: all units of a request lead to one answer."""
-        return True
+    is_one_question = True
 
     def refuse_request(self, body: Any, unit: TextUnit, error: GatewayError) -> None:
         """Raises `error`: one refused text refuses the request."""

@@ -124,10 +124,7 @@ class EmbeddingsDialect(OneQuestion):
     """Implements `wire.dialect.Dialect`, which documents the methods; stateless. A request has texts; an answer holds
     numbers and what the gateway writes itself. There are no streams."""
 
-    @property
-    def name(self) -> str:
-        """`embeddings`."""
-        return "embeddings"
+    name = "embeddings"
 
     def request_units(self, body: Any) -> Iterable[TextUnit]:
         """One unit: every string of the request."""

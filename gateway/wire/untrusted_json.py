@@ -31,6 +31,15 @@ def words_of(value: Any) -> str:
     return "" if value is None else orjson.dumps(value).decode()
 
 
+def object_in(text: str | bytes) -> Json | None:
+    """The object that a text is; None for any other."""
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
 def count_in(holder: Any, name: str) -> int:
     """A number of tokens; 0 for anything else."""
     value = holder.get(name) if isinstance(holder, dict) else None

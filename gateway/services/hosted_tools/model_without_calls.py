@@ -30,7 +30,7 @@ from gateway.services.hosted_tools.web_search import WebSearchTool
 from gateway.wire.chat.answer import new_id
 from gateway.wire.chat.caller_schema import CallerSchema
 from gateway.wire.hosted_answer import AnswerEnd, HostedCall, HostedEvent
-from gateway.wire.untrusted_json import table_in, tables_in, words_of
+from gateway.wire.untrusted_json import object_in, table_in, tables_in, words_of
 
 _CHAT = "chat/completions"
 _TOOL_FIELDS = frozenset(("tools", "tool_choice", "parallel_tool_calls"))
@@ -117,11 +117,8 @@ class _Tools:
     def read(self, text: str) -> Json:
         """The call that a whole answer is, `{id, type, function: {name, arguments}}`. Raises UpstreamError, code
         `invalid_json_answer`, where it is none."""
-        try:
-            call = orjson.loads(text)
-        except orjson.JSONDecodeError:
-            call = None
-        if isinstance(call, dict) and isinstance(call.get("arguments"), dict):
+        call = object_in(text)
+        if call is not None and isinstance(call.get("arguments"), dict):
             schema = self._schemas.get(words_of(call.get("name")))
             if schema is not None and schema.is_valid(call["arguments"]):
                 function = {"name": call["name"], "arguments": orjson.dumps(call["arguments"]).decode()}

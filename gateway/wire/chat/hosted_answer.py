@@ -7,20 +7,28 @@ Positions: as in `wire.hosted_answer`, counted in `Event.finish`.
 """
 
 import time
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import aclosing
+from collections.abc import Iterable, Iterator
 from functools import partial
 
-from gateway.domain import Event, EventBatch, EventStream, Json
+from gateway.domain import Event, Json
 from gateway.wire import sse
 from gateway.wire.chat.answer import new_id
-from gateway.wire.hosted_answer import AnswerEnd, CallPhase, ClientCall, HostedEvent, ReasoningPiece, Source, TextPiece
+from gateway.wire.hosted_answer import (
+    AnswerEnd,
+    AnswerWriter,
+    CallPhase,
+    ClientCall,
+    HostedEvent,
+    ReasoningPiece,
+    Source,
+    TextPiece,
+)
 
 _BETWEEN = "\n\n"
 
 
-class HostedChat:
-    """One answer. `model` is its public name until the answer says another. Call `chunks` or `whole`, once."""
+class HostedChat(AnswerWriter):
+    """One answer. `model` is its public name until the answer says another."""
 
     def __init__(self, body: Json, model: str) -> None:
         self._with_usage = bool((body.get("stream_options") or {}).get("include_usage"))
@@ -30,39 +38,32 @@ class HostedChat:
         self._final_chars = 0  # of the text that has left, as masked
         self._notes = 0  # annotations that were written
         self._is_apart = False  # a call came after the text
+        self._is_open = False
 
-    def take(self, pieces: list[HostedEvent]) -> EventBatch:
-        """Our chunks for the events of one batch."""
-        return [made for each in pieces for made in self._events_for(each)]
+    def ending(self) -> list[Event]:
+        """`[DONE]`."""
+        return [Event.from_bytes(sse.DONE)]
 
-    async def chunks(self, batches: AsyncGenerator[list[HostedEvent], None]) -> EventStream:
-        """Chunks, then `[DONE]`. Raises what `batches` raises."""
-        opened = False
-        async with aclosing(batches):
-            async for batch in batches:
-                first = [] if opened else [self._chunk({"role": "assistant", "content": ""}, [])]
-                opened = True
-                yield [*first, *self.take(batch)]
-        yield [Event.from_bytes(sse.DONE)]
-
-    async def whole(self, batches: AsyncGenerator[list[HostedEvent], None]) -> Json:
-        """A `chat.completion` object. Raises what `batches` raises."""
+    def made_of(self, events: Iterable[HostedEvent]) -> Json:
+        """A `chat.completion` object."""
         message = _WholeMessage()
         answer: Json = {"id": self._id, "object": "chat.completion", "created": self._created}
         choice: Json = {"index": 0, "message": None, "logprobs": None}
-        async with aclosing(batches):
-            async for batch in batches:
-                for each in batch:
-                    if isinstance(each, AnswerEnd):
-                        choice["finish_reason"] = each.finish_reason
-                        choice["provider_specific_fields"] = dict(each.backend or {})
-                        answer |= {**_identity_of(each), "choices": [choice], "usage": each.usage}
-                    for delta, _ in self._deltas(each):
-                        message.add(delta)
+        for each in events:
+            if isinstance(each, AnswerEnd):
+                choice["finish_reason"] = each.finish_reason
+                choice["provider_specific_fields"] = dict(each.backend or {})
+                answer |= {**_identity_of(each), "choices": [choice], "usage": each.usage}
+            for delta, _ in self._deltas(each):
+                message.add(delta)
         choice["message"] = message.joined()
         return answer
 
-    def _events_for(self, event: HostedEvent) -> Iterator[Event]:
+    def events_for(self, event: HostedEvent) -> Iterator[Event]:
+        """The chunks of an event; the first one has the role."""
+        if not self._is_open:
+            self._is_open = True
+            yield self._chunk({"role": "assistant", "content": ""}, [])
         for delta, notes in self._deltas(event):
             yield self._chunk(delta, notes)
         if isinstance(event, AnswerEnd):

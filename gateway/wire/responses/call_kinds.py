@@ -13,6 +13,7 @@ import orjson
 from gateway.domain import Json
 from gateway.schemas import load
 from gateway.wire.responses.tool_names import ToolRef
+from gateway.wire.untrusted_json import object_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +61,9 @@ def arguments_of(item: Json, kind: str) -> str:
 
 def built_in_argument(kind: str, arguments: str) -> Json | None:
     """The object for a built-in call's `argument` field; None where the model's arguments lack what the tool needs."""
-    try:
-        decoded = orjson.loads(arguments)
-    except orjson.JSONDecodeError:
-        return None
-    table = CALL_KINDS[kind]
+    decoded, table = object_in(arguments), CALL_KINDS[kind]
     required = (table.parameters or {}).get("required", ()) if kind != "tool_search" else ()
-    if not isinstance(decoded, dict) or any(decoded.get(name) is None for name in required):
+    if decoded is None or any(decoded.get(name) is None for name in required):
         return None
     return {**table.fixed, **decoded}
 

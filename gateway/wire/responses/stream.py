@@ -26,14 +26,12 @@ is stored as the model wrote it, they are those of the unmasked text.
 """
 
 import itertools
-from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import aclosing
 from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from gateway.domain import Event, EventBatch, EventStream, Json
+from gateway.domain import Event, EventStream, Json
 from gateway.errors import GatewayError
 from gateway.wire import sse
 from gateway.wire.chat.answer import summed_usage
@@ -42,12 +40,13 @@ from gateway.wire.chat.said import called
 from gateway.wire.hosted_answer import (
     AnswerEnd,
     AnswerStart,
+    AnswerWriter,
+    BeforeEnd,
     CallPhase,
     Citations,
     ClientCall,
     HostedCall,
     HostedEvent,
-    HostedEvents,
     ReasoningPiece,
     Source,
     TextPiece,
@@ -66,7 +65,6 @@ _NO_ANSWER = ("reasoning", "compaction")
 """Items after which a message must follow, if it is an empty one."""
 
 
-BeforeEnd = Callable[[], Awaitable[None]]
 _PLAIN: Mapping[str, HostedItems] = MappingProxyType({})
 _UNSENT = Event.from_data({})
 """Replaces every event of an answer that is not streamed: only its response object is used."""
@@ -81,7 +79,7 @@ class _FinalText:
         self.chars = 0
 
 
-class ResponseStream:
+class ResponseStream(AnswerWriter):
     """One answer, streamed or whole. `body` is the caller's responses request; `on_end` gets the finished response
     object, once, as the model wrote it. `model`: the answer's public name until it says another.
 
@@ -132,26 +130,6 @@ class ResponseStream:
         """Whether the positions of its citations are set when its events leave: of hosted tools."""
         return bool(self._kinds)
 
-    def take(self, pieces: list[HostedEvent]) -> EventBatch:
-        """Our events for those of one batch."""
-        return [made for each in pieces for made in self._events_for(each)]
-
-    async def run(self, events: HostedEvents, before_end: BeforeEnd | None = None) -> EventStream:
-        """The events of the whole stream. `before_end`: awaited when `on_end` has got the response, before the events
-        of its end. Raises what `events` and it raise."""
-        async with aclosing(events):
-            async for batch in events:
-                yield self.take(batch)
-        ending = list(self._ending())
-        if before_end is not None:
-            await before_end()
-        yield ending
-
-    async def whole(self, events: HostedEvents) -> Json:
-        """The response object of the same answer, not streamed. Raises what `events` raises."""
-        async with aclosing(events):
-            return self.made_of([each async for batch in events for each in batch])
-
     def from_chat(self, answer: Json) -> Json:
         """The response object of a whole, normal `chat.completion`.
 
@@ -173,9 +151,7 @@ class ResponseStream:
     def made_of(self, events: Iterable[HostedEvent]) -> Json:
         """The response object of all events of an answer."""
         self._is_whole = True
-        for event in events:
-            deque(self._events_for(event), maxlen=0)
-        deque(self._ending(), maxlen=0)
+        self.write_all(events)
         return self.response
 
     def opening(self) -> list[Event]:
@@ -279,7 +255,8 @@ class ResponseStream:
             if identity.get(name):
                 self.response[name] = identity[name]
 
-    def _events_for(self, event: HostedEvent) -> Iterator[Event]:
+    def events_for(self, event: HostedEvent) -> Iterator[Event]:
+        """See AnswerWriter."""
         if not self._is_open:
             yield from self._opening(event.identity if isinstance(event, AnswerStart) else {})
         match event:
@@ -468,7 +445,8 @@ class ResponseStream:
         fields = {"output_index": self._indices[id(item)], "item": self._copy(item)}
         yield self._event("response.output_item.done", fields)
 
-    def _ending(self) -> Iterator[Event]:
+    def ending(self) -> Iterator[Event]:
+        """See AnswerWriter. `on_end` gets the response here."""
         output, finish_reason = self.response["output"], self._end.finish_reason
         if self._is_whole and "reasoning.encrypted_content" in list_in(self._body, "include"):
             self._add_carried()
