@@ -7,13 +7,12 @@ texts.
 """
 
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
-from gateway.domain import Event, EventBatch, EventStream, Json, Relay
+from gateway.domain import EventBatch, EventStream, Json, Relay
 from gateway.wire import sse
 from gateway.wire.untrusted_json import list_in, tables_in
 from gateway.wire.url_citations import flat
@@ -126,20 +125,16 @@ class AnswerWriter(ABC):
     """Writes one answer in the form of an interface: call `run`, `whole` or `made_of`, once."""
 
     @abstractmethod
-    def events_for(self, event: HostedEvent) -> Iterable[Event]:
-        """Our events for one of the answer."""
+    def take(self, pieces: Iterable[HostedEvent]) -> EventBatch:
+        """Our events for some of the answer."""
 
     @abstractmethod
-    def ending(self) -> Iterable[Event]:
+    def ending(self) -> EventBatch:
         """Our events after the last one."""
 
     @abstractmethod
     def made_of(self, events: Iterable[HostedEvent]) -> Json:
         """The whole answer of all its events."""
-
-    def take(self, pieces: list[HostedEvent]) -> EventBatch:
-        """Our events for those of one batch."""
-        return [made for each in pieces for made in self.events_for(each)]
 
     async def run(self, events: HostedEvents, before_end: BeforeEnd | None = None) -> EventStream:
         """The events of the whole stream. `before_end`: awaited when `ending` was made, before its events. Raises what
@@ -147,7 +142,7 @@ class AnswerWriter(ABC):
         async with aclosing(events):
             async for batch in events:
                 yield self.take(batch)
-        ending = list(self.ending())
+        ending = self.ending()
         if before_end is not None:
             await before_end()
         yield ending
@@ -159,9 +154,8 @@ class AnswerWriter(ABC):
 
     def write_all(self, events: Iterable[HostedEvent]) -> None:
         """Write all events of an answer that is not streamed."""
-        for event in events:
-            deque(self.events_for(event), maxlen=0)
-        deque(self.ending(), maxlen=0)
+        self.take(events)
+        self.ending()
 
 
 _MATCHED_STOP = ("stop_reason", "matched_stop")

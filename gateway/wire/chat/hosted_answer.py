@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable, Iterator
 from functools import partial
 
-from gateway.domain import Event, Json
+from gateway.domain import Event, EventBatch, Json
 from gateway.wire import sse
 from gateway.wire.chat.answer import new_id
 from gateway.wire.hosted_answer import (
@@ -40,7 +40,11 @@ class HostedChat(AnswerWriter):
         self._is_apart = False  # a call came after the text
         self._is_open = False
 
-    def ending(self) -> list[Event]:
+    def take(self, pieces: Iterable[HostedEvent]) -> EventBatch:
+        """See AnswerWriter."""
+        return [made for each in pieces for made in self._events_for(each)]
+
+    def ending(self) -> EventBatch:
         """`[DONE]`."""
         return [Event.from_bytes(sse.DONE)]
 
@@ -59,7 +63,7 @@ class HostedChat(AnswerWriter):
         choice["message"] = message.joined()
         return answer
 
-    def events_for(self, event: HostedEvent) -> Iterator[Event]:
+    def _events_for(self, event: HostedEvent) -> Iterator[Event]:
         """The chunks of an event; the first one has the role."""
         if not self._is_open:
             self._is_open = True

@@ -9,7 +9,7 @@ event is `error`; there is no `message_stop` then.
 import re
 from collections.abc import Iterable, Iterator
 
-from gateway.domain import Event, Json
+from gateway.domain import Event, EventBatch, Json
 from gateway.errors import GatewayError, UpstreamError
 from gateway.wire.chat.kept import NO_CARRIER, Carrier
 from gateway.wire.hosted_answer import (
@@ -50,6 +50,10 @@ class MessageStream(AnswerWriter):
         self._server_tool_use: Json = {}
         self._contents: dict[str, str] = {}
 
+    def take(self, pieces: Iterable[HostedEvent]) -> EventBatch:
+        """See AnswerWriter."""
+        return [made for each in pieces for made in self._events_for(each)]
+
     def made_of(self, events: Iterable[HostedEvent]) -> Json:
         """The message of all events of an answer. Raises UpstreamError for a call whose arguments are no JSON object,
         unless the answer was cut."""
@@ -66,9 +70,9 @@ class MessageStream(AnswerWriter):
         yield named({"type": "message_start", "message": {**self.message, "usage": dict(self.message["usage"])}})
         yield named({"type": "ping"})
 
-    def ending(self) -> Iterator[Event]:
+    def ending(self) -> EventBatch:
         """The end of the last block, `message_delta` and `message_stop`."""
-        yield from self.blocks.end()
+        closed = list(self.blocks.end())
         reason = objects.stop_fields(self._end.finish_reason, self._end.matched, self._stops)
         if self._is_refused and reason["stop_reason"] == "end_turn":
             reason["stop_reason"] = "refusal"
@@ -78,7 +82,7 @@ class MessageStream(AnswerWriter):
         if self._server_tool_use:
             usage["server_tool_use"] = self._server_tool_use
         self.message |= {**reason, "usage": usage, "provider_specific_fields": self._end.backend or {}}
-        yield from closing(reason, usage, self._end.backend)
+        return [*closed, *closing(reason, usage, self._end.backend)]
 
     def error_events(self, error: GatewayError) -> list[Event]:
         """The end of a stream that failed: one `error` event."""
@@ -95,8 +99,7 @@ class MessageStream(AnswerWriter):
         reason = objects.stop_fields("content_filter", None, [])
         return [*events, *closing(reason, objects.usage_object(usage), self._end.backend)]
 
-    def events_for(self, event: HostedEvent) -> Iterator[Event]:
-        """See AnswerWriter."""
+    def _events_for(self, event: HostedEvent) -> Iterator[Event]:
         if not self._is_open:
             if isinstance(event, AnswerStart):
                 self.message["model"] = event.identity.get("model", self.message["model"])

@@ -31,7 +31,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from gateway.domain import Event, EventStream, Json
+from gateway.domain import Event, EventBatch, EventStream, Json
 from gateway.errors import GatewayError
 from gateway.wire import sse
 from gateway.wire.chat.answer import summed_usage
@@ -148,6 +148,10 @@ class ResponseStream(AnswerWriter):
         self._on_end(self.response)
         return self.response
 
+    def take(self, pieces: Iterable[HostedEvent]) -> EventBatch:
+        """See AnswerWriter."""
+        return [made for each in pieces for made in self._events_for(each)]
+
     def made_of(self, events: Iterable[HostedEvent]) -> Json:
         """The response object of all events of an answer."""
         self._is_whole = True
@@ -255,8 +259,7 @@ class ResponseStream(AnswerWriter):
             if identity.get(name):
                 self.response[name] = identity[name]
 
-    def events_for(self, event: HostedEvent) -> Iterator[Event]:
-        """See AnswerWriter."""
+    def _events_for(self, event: HostedEvent) -> Iterator[Event]:
         if not self._is_open:
             yield from self._opening(event.identity if isinstance(event, AnswerStart) else {})
         match event:
@@ -445,8 +448,11 @@ class ResponseStream(AnswerWriter):
         fields = {"output_index": self._indices[id(item)], "item": self._copy(item)}
         yield self._event("response.output_item.done", fields)
 
-    def ending(self) -> Iterator[Event]:
+    def ending(self) -> EventBatch:
         """See AnswerWriter. `on_end` gets the response here."""
+        return list(self._ending())
+
+    def _ending(self) -> Iterator[Event]:
         output, finish_reason = self.response["output"], self._end.finish_reason
         if self._is_whole and "reasoning.encrypted_content" in list_in(self._body, "include"):
             self._add_carried()
