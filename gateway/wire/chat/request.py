@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
+from gateway.schemas import load
 from gateway.wire.caller_addresses import refuse_addresses, refuse_media
-from gateway.wire.chat.call_ids import MARK
-from gateway.wire.chat.kept import BETWEEN_TURNS
 from gateway.wire.parameters import Rules
 from gateway.wire.untrusted_json import table_in
 
@@ -103,34 +102,9 @@ class UpstreamOptions:
         return self.model or str(body["model"])
 
 
-def plain_chat(chat: Json) -> Json:
-    """The schema of chat bodies whose messages go to every upstream as they are: texts and calls, nothing of an older
-    interface, nothing that an upstream must get back, nothing deep. `chat`: the schema of all bodies; this one allows
-    less."""
-    flat: Json = {"type": ["string", "number", "boolean", "null", "array"], "maxItems": 0}
-    function = {"type": "object", "additionalProperties": flat}
-    members = {"id": {"not": {"pattern": MARK}, **flat}, "function": function}
-    call = {"type": "object", "properties": members, "additionalProperties": flat}
-    text = {"properties": {"content": {"type": "string"}}}
-    message = {
-        "type": "object",
-        "required": ["role", "content"],
-        "properties": {
-            "role": {"enum": ["system", "user", "assistant", "tool"]},
-            "content": {"type": ["string", "null"]},
-            "name": {"type": ["string", "null"], "maxLength": 256},
-            "tool_call_id": {"type": "string", "minLength": 1, "maxLength": 256},
-            "tool_calls": {"type": "array", "maxItems": 256, "items": call},
-            **dict.fromkeys(("function_call", *BETWEEN_TURNS), False),
-        },
-        "additionalProperties": flat,
-        "anyOf": [
-            {"required": ["tool_call_id"], **text},
-            {"properties": {"role": {"const": "assistant"}}},
-            {"properties": {"role": {"enum": ["system", "user"]}, **text["properties"]}},
-        ],
-    }
-    return {**chat, "$defs": {"message": message}}
+def plain_chat() -> Json:
+    """The schema of chat bodies whose messages go to every upstream as they are; it allows less than that of chat."""
+    return {**load("chat"), "$defs": load("plain_message")["$defs"]}
 
 
 def to_upstream(body: Json, options: UpstreamOptions, *, user: str | None = None, is_plain: bool = False) -> Json:
