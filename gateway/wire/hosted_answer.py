@@ -53,8 +53,7 @@ class HostedCall:
     ends_turn: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TextPiece:
+class TextPiece(NamedTuple):
     """A piece of the answer's text. With `citations` it is one whole visible link to these sources, nothing else.
     `logprobs`: chat's, of its tokens."""
 
@@ -64,44 +63,38 @@ class TextPiece:
     logprobs: Sequence[Any] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ReasoningPiece:
+class ReasoningPiece(NamedTuple):
     """A piece of the model's reasoning."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ClientCall:
+class ClientCall(NamedTuple):
     """A piece of a call of the caller's own tools: chat's `{index, id?, type?, function: {name?, arguments?}}`."""
 
     delta: Json
 
 
-@dataclass(frozen=True, slots=True)
-class Citations:
+class Citations(NamedTuple):
     """Annotations that an upstream has made of the text so far, as the Responses API has them."""
 
     notes: list[Json]
 
 
-@dataclass(frozen=True, slots=True)
-class CallPhase:
+class CallPhase(NamedTuple):
     """A hosted call went on: `in_progress`, `searching`, `completed` or `failed` for a search."""
 
     call: HostedCall
     phase: str
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerStart:
+class AnswerStart(NamedTuple):
     """The first event of an answer without hosted tools. `identity`: as in AnswerEnd, as far as it is known."""
 
     identity: Json
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerEnd:
+class AnswerEnd(NamedTuple):
     """The end. `usage`: chat's usage, summed over all rounds. `backend`: `provider_specific_fields` of the last one.
 
     `identity` holds `model`, and `id`, `created`, `system_fingerprint`, `service_tier` where the upstream sent them.

@@ -68,6 +68,16 @@ def texts_in(holder: Any, name: str) -> list[str]:
     return [item for item in list_in(holder, name) if isinstance(item, str)]
 
 
+def joined_text(content: Any, between: str = "") -> str:
+    """The text of a message's content: a string, or parts that have texts, joined.
+
+    joined_text([{"type": "text", "text": "a"}, {"type": "image_url"}, {"type": "text", "text": "b"}])  # "ab"
+    """
+    parts = content if isinstance(content, list) else [{"text": content}]
+    texts = (part.get("text") for part in parts if isinstance(part, dict))
+    return between.join(text for text in texts if isinstance(text, str))
+
+
 def utf8_size(text: str) -> int:
     """Bytes of a text in UTF-8; half a pair of surrogates counts as one."""
     return len(text) if text.isascii() else len(text.encode(errors="replace"))

@@ -30,7 +30,7 @@ from gateway.services.hosted_tools.web_search import WebSearchTool
 from gateway.wire.chat.answer import new_id
 from gateway.wire.chat.caller_schema import CallerSchema
 from gateway.wire.hosted_answer import AnswerEnd, HostedCall, HostedEvent
-from gateway.wire.untrusted_json import object_in, table_in, tables_in, words_of
+from gateway.wire.untrusted_json import joined_text, object_in, table_in, tables_in, words_of
 
 _CHAT = "chat/completions"
 _TOOL_FIELDS = frozenset(("tools", "tool_choice", "parallel_tool_calls"))
@@ -226,7 +226,7 @@ def _plain_messages(messages: Sequence[Json]) -> Iterator[Json]:
     for message in messages:
         if message["role"] == "tool":
             name = names.get(words_of(message.get("tool_call_id")), "a function")
-            results.append(f"Result of {name}:\n{_text(message.get('content'))}")
+            results.append(f"Result of {name}:\n{joined_text(message.get('content'))}")
             continue
         if results:
             yield {"role": "user", "content": "\n\n".join(results)}
@@ -235,7 +235,7 @@ def _plain_messages(messages: Sequence[Json]) -> Iterator[Json]:
         if not calls:
             yield message
             continue
-        texts = [_text(message.get("content"))]
+        texts = [joined_text(message.get("content"))]
         for call in calls:
             function = table_in(call, "function")
             names[words_of(call.get("id"))] = words_of(function.get("name"))
@@ -243,12 +243,6 @@ def _plain_messages(messages: Sequence[Json]) -> Iterator[Json]:
         yield {"role": "assistant", "content": "\n".join(text for text in texts if text)}
     if results:
         yield {"role": "user", "content": "\n\n".join(results)}
-
-
-def _text(content: Any) -> str:
-    if isinstance(content, list):
-        return "".join(words_of(part.get("text") or "") for part in content if isinstance(part, dict))
-    return content if isinstance(content, str) else ""
 
 
 _MAX_QUERY_CHARS = 400

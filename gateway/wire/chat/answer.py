@@ -17,7 +17,7 @@ from gateway.wire.chat.kept import SHOWN_AS_TEXT, StateSoFar
 from gateway.wire.chat.over_responses import to_completion
 from gateway.wire.chat.said import Called, called, place_of, said
 from gateway.wire.openai_error import error_in_stream
-from gateway.wire.untrusted_json import is_count, table_in, utf8_size
+from gateway.wire.untrusted_json import is_count, joined_text, table_in, utf8_size
 
 _CLASSES: tuple[tuple[str | None, re.Pattern[str]], ...] = (
     (
@@ -103,14 +103,7 @@ class AnswerContext:
 
 def text_chars(body: Json) -> int:
     """Characters of text in a chat body's messages."""
-    total = 0
-    for message in body.get("messages", ()):
-        content = message.get("content")
-        if isinstance(content, str):
-            total += len(content)
-        elif content:
-            total += sum(len(part.get("text") or "") for part in content if isinstance(part, dict))
-    return total
+    return sum(len(joined_text(message.get("content"))) for message in body.get("messages", ()))
 
 
 def new_id(prefix: str) -> str:
