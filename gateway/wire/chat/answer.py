@@ -84,7 +84,7 @@ class AnswerContext:
     @property
     def prompt_chars(self) -> int:
         """Characters of text in the request's messages, for estimating tokens where the upstream sends no counts."""
-        return text_chars(self.request)
+        return sum(len(joined_text(message.get("content"))) for message in self.request.get("messages", ()))
 
     def state_of(self, index: int) -> StateSoFar:
         """What must go back to the upstream of a choice."""
@@ -99,11 +99,6 @@ class AnswerContext:
             "attempts": self.attempts,
         }
         return {**fields, "warnings": list(self.warnings)} if self.warnings else fields
-
-
-def text_chars(body: Json) -> int:
-    """Characters of text in a chat body's messages."""
-    return sum(len(joined_text(message.get("content"))) for message in body.get("messages", ()))
 
 
 def new_id(prefix: str) -> str:

@@ -26,6 +26,7 @@ is stored as the model wrote it, they are those of the unmasked text.
 """
 
 import itertools
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from functools import partial
 from types import MappingProxyType
@@ -68,15 +69,6 @@ _NO_ANSWER = ("reasoning", "compaction")
 _PLAIN: Mapping[str, HostedItems] = MappingProxyType({})
 _UNSENT = Event.from_data({})
 """Replaces every event of an answer that is not streamed: only its response object is used."""
-
-
-class _FinalText:
-    """How many characters of a message have left, as masked."""
-
-    __slots__ = ("chars",)
-
-    def __init__(self) -> None:
-        self.chars = 0
 
 
 class ResponseStream(AnswerWriter):
@@ -122,7 +114,8 @@ class ResponseStream(AnswerWriter):
         self._usage_before: Json = {}
         self._hosted: dict[str, Json] = {}
         self._ends_turn = False  # the last hosted call does
-        self._final, self._chars = _FinalText(), 0  # of the open message: what has left, and what came
+        self._chars = 0  # of the open message
+        self._left = Counter[str]()  # characters of each message that have left, as masked
         self._positions: dict[int, Json] = {}  # of annotations in the unmasked text, by id(annotation)
 
     @property
@@ -319,7 +312,7 @@ class ResponseStream(AnswerWriter):
         start, self._chars = self._chars, self._chars + len(piece.text)
         notes = [_citation(source, start, self._chars) for source in piece.citations]
         if self._kinds and not self._is_whole:
-            delta.finish = partial(self._finish_delta, self._final, notes)
+            delta.finish = partial(self._finish_delta, notes)
         yield delta
         part = self._message["content"][0]
         for note in notes:
@@ -342,11 +335,12 @@ class ResponseStream(AnswerWriter):
             yield self._event("response.output_text.annotation.added", fields)
         self._notes.clear()
 
-    def _finish_delta(self, final: _FinalText, notes: list[Json], data: Json) -> Json:
+    def _finish_delta(self, notes: list[Json], data: Json) -> Json:
         """Called with the masked delta, in the order of the stream: sets the positions of the links that it is."""
-        start, final.chars = final.chars, final.chars + len(data["delta"])
+        start = self._left[data["item_id"]]
+        end = self._left[data["item_id"]] = start + len(data["delta"])
         for note in notes:
-            note.update(start_index=start, end_index=final.chars)
+            note.update(start_index=start, end_index=end)
         return self._numbered(data)
 
     def _phase_events(self, call: HostedCall, phase: str) -> Iterator[Event]:
@@ -383,7 +377,7 @@ class ResponseStream(AnswerWriter):
         yield from self._close_reasoning()
         yield from self._close_message()
         self._is_refusal, part = is_refusal, objects.refusal_part("") if is_refusal else objects.text_part("")
-        self._final, self._chars = _FinalText(), 0
+        self._chars = 0
         item = objects.message_item(objects.new_id("msg"), "in_progress", [])
         yield from self._open(item)
         self._message = item

@@ -4,15 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway import schemas
 from gateway.domain import Json
-from gateway.schemas import Checker
+from gateway.schemas import Checker, load
 from gateway.services.completion.turns import Turn, TurnMemory
 from gateway.wire.chat.call_ids import MARK
 from gateway.wire.chat.kept import BETWEEN_TURNS
 from gateway.wire.chat.request import UpstreamOptions, image_parts, plain_chat, to_upstream
 
-CHAT = Checker(schemas.load("chat"))
+CHAT = Checker(load("chat"))
 PLAIN = Checker(plain_chat())
 CALL = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 TEXT = {"type": "text", "text": "Hi"}
