@@ -69,11 +69,7 @@ class Answer:
     """An upstream's answer whose headers have arrived. Call `read` or `chunks` once, then `close`."""
 
     def __init__(
-        self,
-        response: aiohttp.ClientResponse,
-        timeouts: Timeouts,
-        started_s: float,
-        lingering: set[asyncio.Task[None]],
+        self, response: aiohttp.ClientResponse, timeouts: Timeouts, started_s: float, lingering: set[asyncio.Task[None]]
     ) -> None:
         self._lingering = lingering
         self._response = response

@@ -73,11 +73,7 @@ class CallMemory:
             sources.add(result["url"], str(result.get("title") or ""))
         shown = [{name: str(each.get(name) or "") for name in ("title", "url", "content")} for each in results]
         arguments = {"query": str(table_in(item, "action").get("query") or "")}
-        return {
-            "name": SEARCH,
-            "arguments": orjson.dumps(arguments).decode(),
-            "output": search_text(shown, sources),
-        }
+        return {"name": SEARCH, "arguments": orjson.dumps(arguments).decode(), "output": search_text(shown, sources)}
 
 
 def _open_turn(items: Sequence[Json]) -> int:
