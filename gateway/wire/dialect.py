@@ -158,11 +158,6 @@ class MessageUnits:
                 yield TextUnit(partial(request_steps, message, where), whole=message)
 
 
-def whole_unit(body: Json, skip: frozenset[str]) -> Iterator[TextUnit]:
-    """One unit: every string of a request but those of the members in `skip`."""
-    yield TextUnit(lambda: request_steps(body, skip=skip), owner=body)
-
-
 def withhold(unit: TextUnit, where: str | None) -> None:
     """Empties the texts of a blocked unit that come after the one with the finding, in place.
 
