@@ -55,8 +55,8 @@ class Rules:
     `drop`: fields that are left out. `set`: fields that are added, in place of the caller's. `thoughts`: the member of
     a message that takes thoughts back: a name, `parts` for thinking parts of the content, `""` for the name under which
     they came. `caches`: it takes `cache_control` in text parts and tools, so that of `/v1/messages` reaches it.
-    `schema_words`: the words of JSON Schema that it knows in tools, others are left out; empty for all. `call_ids`: the
-    form of ids that it takes, a regular expression, others are replaced; empty for any.
+    `schema_words`: the words of JSON Schema that it knows in tools, others are left out; empty for all.
+    `call_id_chars`: how many letters and digits the ids of calls have that it takes, others are replaced; 0 for any.
     """
 
     effort: str = "reasoning_effort"
@@ -69,7 +69,7 @@ class Rules:
     thoughts: str = ""
     caches: bool = False
     schema_words: frozenset[str] = frozenset()
-    call_ids: str = ""
+    call_id_chars: int = 0
 
     def applied(self, body: Json) -> Json:
         """A copy of a request's body by these rules; the body itself is not changed."""
@@ -94,8 +94,8 @@ class Rules:
             ]
         if self.schema_words and isinstance(sent.get("tools"), list):
             sent["tools"] = [_narrowed_tool(tool, self.schema_words) for tool in sent["tools"]]
-        if self.call_ids and isinstance(sent.get("messages"), list):
-            sent["messages"] = [_with_ids(message, self.call_ids) for message in sent["messages"]]
+        if self.call_id_chars and isinstance(sent.get("messages"), list):
+            sent["messages"] = [_with_ids(message, self.call_id_chars) for message in sent["messages"]]
         return {**sent, **self.set}
 
 
@@ -182,14 +182,14 @@ def _narrowed(schema: Any, words: frozenset[str]) -> Any:
     return sent
 
 
-def _with_ids(message: Json, form: str) -> Json:
-    """A message whose ids of calls have this form; one that has not is replaced by a digest of nine digits and letters,
-    the same in the call and its result."""
+def _with_ids(message: Json, size: int) -> Json:
+    """A message whose ids of calls have so many letters and digits; one that has not is replaced by a digest, the same
+    in the call and its result."""
 
     def taken(identity: Any) -> Any:
-        if not isinstance(identity, str) or re.fullmatch(form, identity):
+        if not isinstance(identity, str) or (len(identity) == size and identity.isascii() and identity.isalnum()):
             return identity
-        return hashlib.sha256(identity.encode(errors="replace")).hexdigest()[:9]
+        return hashlib.sha256(identity.encode(errors="replace")).hexdigest()[:size]
 
     sent = dict(message)
     if isinstance(message.get("tool_calls"), list):
