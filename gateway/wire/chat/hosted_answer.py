@@ -50,7 +50,7 @@ class HostedChat(AnswerWriter):
 
     def made_of(self, events: Iterable[HostedEvent]) -> Json:
         """A `chat.completion` object."""
-        message = _WholeMessage()
+        deltas = list[Json]()
         answer: Json = {"id": self._id, "object": "chat.completion", "created": self._created}
         choice: Json = {"index": 0, "message": None, "logprobs": None}
         for each in events:
@@ -58,9 +58,8 @@ class HostedChat(AnswerWriter):
                 choice["finish_reason"] = each.finish_reason
                 choice["provider_specific_fields"] = dict(each.backend or {})
                 answer |= {**_identity_of(each), "choices": [choice], "usage": each.usage}
-            for delta, _ in self._deltas(each):
-                message.add(delta)
-        choice["message"] = message.joined()
+            deltas += [delta for delta, _ in self._deltas(each)]
+        choice["message"] = _message_of(deltas)
         return answer
 
     def _events_for(self, event: HostedEvent) -> Iterator[Event]:
@@ -136,24 +135,13 @@ def _annotation(source: Source, start: int, end: int) -> Json:
     return {"type": "url_citation", "url_citation": place}
 
 
-class _WholeMessage:
-    """A message that is made of deltas, whose calls are whole. Call `add` with each, then `joined` once."""
-
-    def __init__(self) -> None:
-        self._texts: dict[str, list[str]] = {}
-        self._annotations: list[Json] = []
-        self._calls: list[Json] = []
-
-    def add(self, delta: Json) -> None:
-        for name, value in delta.items():
-            if isinstance(value, str):
-                self._texts.setdefault(name, []).append(value)
-        self._annotations += delta.get("annotations") or []
-        self._calls += [{n: v for n, v in call.items() if n != "index"} for call in delta.get("tool_calls") or ()]
-
-    def joined(self) -> Json:
-        message: Json = {"role": "assistant", "content": None, "refusal": None, "annotations": self._annotations}
-        message |= {name: "".join(texts) for name, texts in self._texts.items()}
-        if self._calls:
-            return {**message, "tool_calls": self._calls}
-        return message if message["refusal"] is not None else {**message, "content": message["content"] or ""}
+def _message_of(deltas: list[Json]) -> Json:
+    """The message that these deltas make, whose calls are whole."""
+    message: Json = {"role": "assistant", "content": None, "refusal": None}
+    message["annotations"] = [note for delta in deltas for note in delta.get("annotations") or ()]
+    for name in ("reasoning_content", "content", "refusal"):
+        if texts := [delta[name] for delta in deltas if name in delta]:
+            message[name] = "".join(texts)
+    if calls := [call for delta in deltas for call in delta.get("tool_calls") or ()]:
+        return {**message, "tool_calls": [{n: v for n, v in call.items() if n != "index"} for call in calls]}
+    return message if message["refusal"] is not None else {**message, "content": message["content"] or ""}
