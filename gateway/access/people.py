@@ -4,16 +4,14 @@ Sources: OpenAI API reference (`user`, `safety_identifier`, `prompt_cache_key`),
 (`metadata.user_id`), and what Claude Code 2.1.330 and Codex CLI 0.171 send; read 2026-11-29.
 """
 
-import contextlib
 import hashlib
 import hmac
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import orjson
-
 from gateway.domain import Json
+from gateway.wire.untrusted_json import object_in
 
 KINDS = ("user", "session")
 _SESSION_HEADERS = ("x-session-id", "x-claude-code-session-id", "session-id", "session_id")
@@ -70,8 +68,4 @@ def session_of(user: str) -> str:
 
 
 def _fields(user: str) -> Json:
-    if user.startswith("{"):
-        with contextlib.suppress(orjson.JSONDecodeError):
-            fields = orjson.loads(user)
-            return fields if isinstance(fields, dict) else {}
-    return {}
+    return object_in(user) or {} if user.startswith("{") else {}

@@ -36,8 +36,8 @@ from gateway.services.ocr.documents import DocumentLimits, Documents
 from gateway.services.ocr.images import ImageLoader, PixelWork
 from gateway.services.ocr.service import OcrService
 from gateway.services.ocr.upstream import OcrAdapter
+from gateway.wire.chat.presets import rules_of
 from gateway.wire.chat.request import UpstreamOptions
-from gateway.wire.parameters import rules_of
 
 _WORKER = (sys.executable, "-m", "gateway.engines.index.vector_worker")
 

@@ -192,7 +192,7 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """How requests to one upstream are put into its own words: `wire.parameters.rules_of` reads it."""
+    """How requests to one upstream are put into its own words: `wire.chat.presets` reads it."""
 
     preset: str = ""
     rename: Mapping[str, str] = field(default_factory=dict)

@@ -54,8 +54,19 @@ class Brave(SearchAdapter):
 
     def request_for(self, request: SearchRequest) -> ProviderRequest:
         """See SearchAdapter."""
-        path = "/res/v1/news/search" if request.topic == "news" else "/res/v1/web/search"
-        return ProviderRequest(path, params=self._params(request))
+        kind = "news" if request.topic == "news" else "web"
+        params = {"q": _query(request), "count": str(count_for(request, _WIDE_COUNT))}
+        if kind == "web":
+            params["result_filter"] = kind
+        if code := self.country_of(request):
+            params["country"] = code
+        if request.start_date or request.end_date:
+            start = request.start_date.isoformat() if request.start_date else "1990-01-01"
+            end = (request.end_date or datetime.now(UTC).date()).isoformat()
+            params["freshness"] = f"{start}to{end}"
+        if request.time_range:
+            params["freshness"] = _RANGES[request.time_range]
+        return ProviderRequest(f"/res/v1/{kind}/search", params=params)
 
     def items(self, answer: Json, request: SearchRequest) -> list[Json]:
         """See SearchAdapter."""
@@ -83,20 +94,6 @@ class Brave(SearchAdapter):
         """See SearchAdapter."""
         code = super().country_of(request)
         return code.upper() if code in _COUNTRIES else None
-
-    def _params(self, request: SearchRequest) -> dict[str, str]:
-        params = {"q": _query(request), "count": str(count_for(request, _WIDE_COUNT))}
-        if request.topic != "news":
-            params["result_filter"] = "web"
-        if code := self.country_of(request):
-            params["country"] = code
-        if request.start_date or request.end_date:
-            start = request.start_date.isoformat() if request.start_date else "1990-01-01"
-            end = (request.end_date or datetime.now(UTC).date()).isoformat()
-            params["freshness"] = f"{start}to{end}"
-        if request.time_range:
-            params["freshness"] = _RANGES[request.time_range]
-        return params
 
 
 def _query(request: SearchRequest) -> str:

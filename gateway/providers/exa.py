@@ -38,19 +38,6 @@ class Exa(SearchAdapter):
 
     def request_for(self, request: SearchRequest) -> ProviderRequest:
         """See SearchAdapter."""
-        return ProviderRequest("/search", body=self._body(request))
-
-    def result(self, item: Json, request: SearchRequest) -> Json:
-        """See SearchAdapter."""
-        content = " [...] ".join(text.strip() for text in texts_in(item, "highlights") if text.strip())
-        return super().result(item | {"content": content}, request)
-
-    async def images(self, answer: Json, request: SearchRequest) -> list[Any]:
-        """See SearchAdapter."""
-        return [image(item.get("image"), item.get("title"), request) for item in self.items(answer, request)]
-
-    def _body(self, request: SearchRequest) -> Json:
-        """The body of POST /search. Optional fields are left out unless the caller set them."""
         contents: Json = {"highlights": {"query": request.query, "maxCharacters": _EXCERPT_CHARS}}
         if request.include_raw_content:
             contents["text"] = True
@@ -73,4 +60,13 @@ class Exa(SearchAdapter):
             body["endPublishedDate"] = f"{end.isoformat()}T23:59:59.999Z"
         if code := self.country_of(request):
             body["userLocation"] = code.upper()
-        return body
+        return ProviderRequest("/search", body=body)
+
+    def result(self, item: Json, request: SearchRequest) -> Json:
+        """See SearchAdapter."""
+        content = " [...] ".join(text.strip() for text in texts_in(item, "highlights") if text.strip())
+        return super().result(item | {"content": content}, request)
+
+    async def images(self, answer: Json, request: SearchRequest) -> list[Any]:
+        """See SearchAdapter."""
+        return [image(item.get("image"), item.get("title"), request) for item in self.items(answer, request)]

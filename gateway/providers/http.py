@@ -70,11 +70,7 @@ class Answer:
     """An upstream's answer whose headers have arrived. Call `read` or `chunks` once, then `close`."""
 
     def __init__(
-        self,
-        response: aiohttp.ClientResponse,
-        timeouts: Timeouts,
-        started_s: float,
-        lingering: set[asyncio.Task[None]],
+        self, response: aiohttp.ClientResponse, timeouts: Timeouts, started_s: float, lingering: set[asyncio.Task[None]]
     ) -> None:
         self._lingering = lingering
         self._response = response
@@ -383,12 +379,8 @@ class HttpClient:
     async def get(self, url: str, headers: Mapping[str, str]) -> Answer:
         """As `post`, for a GET."""
         started_s = asyncio.get_running_loop().time()
-        return Answer(
-            await self._send("GET", url, b"", headers, self.timeouts.first_byte_s),
-            self.timeouts,
-            started_s,
-            self._lingering,
-        )
+        response = await self._send("GET", url, b"", headers, self.timeouts.first_byte_s)
+        return Answer(response, self.timeouts, started_s, self._lingering)
 
     async def delete(self, url: str, headers: Mapping[str, str]) -> None:
         """A DELETE whose answer is not read. Raises aiohttp.ClientError, OSError, TimeoutError."""

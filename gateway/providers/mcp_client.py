@@ -221,14 +221,11 @@ class McpSession:
             return await self._response_event(answer, number, most)
         raw = await answer.read(most)
         decoded = decoded_answer(raw, max_values=_MAX_VALUES, sender="the MCP server")
-        if (
-            isinstance(decoded, dict)
-            and decoded.get("jsonrpc") == "2.0"
-            and ("error" in decoded or answer.status == 200)
-        ):
-            if not _is_answer(decoded, number):
+        response: Json = decoded if isinstance(decoded, dict) else {}
+        if response.get("jsonrpc") == "2.0" and ("error" in response or answer.status == 200):
+            if not _is_answer(response, number):
                 raise UpstreamError("the MCP server answered another request than was sent")
-            return decoded
+            return response
         if answer.status != 200:
             raise upstream_error(answer.status, None, None)
         raise UpstreamError("the MCP server's answer is not a JSON-RPC response")
@@ -267,9 +264,8 @@ class McpSession:
         return {**headers, **self._settings.headers}
 
     async def _notify(self, method: str, params: Json) -> None:
-        answer = await self._client.http.post(
-            self._settings.url, self._message(method, params), self._headers(method, params)
-        )
+        message = self._message(method, params)
+        answer = await self._client.http.post(self._settings.url, message, self._headers(method, params))
         answer.close()
         if answer.status >= 400:
             raise upstream_error(answer.status, None, None)

@@ -51,7 +51,15 @@ class Serper(SearchAdapter):
 
     def request_for(self, request: SearchRequest) -> ProviderRequest:
         """See SearchAdapter."""
-        return ProviderRequest("/news" if request.topic == "news" else "/search", body=self._body(request))
+        body: Json = {"q": _query(request), "num": count_for(request, _WIDE_COUNT)}
+        if code := self.country_of(request):
+            body["gl"] = code
+        if request.start_date or request.end_date:
+            bounds = (("cd_min", request.start_date), ("cd_max", request.end_date))
+            body["tbs"] = ",".join(["cdr:1", *(f"{name}:{us_date(day)}" for name, day in bounds if day)])
+        if request.time_range:
+            body["tbs"] = _RANGES[request.time_range]
+        return ProviderRequest("/news" if request.topic == "news" else "/search", body=body)
 
     def items(self, answer: Json, request: SearchRequest) -> list[Json]:
         """See SearchAdapter."""
@@ -73,18 +81,6 @@ class Serper(SearchAdapter):
         if status == 400 and "credits" in message_in(body).lower():
             return self.spent()
         return super().failure(status, wait_s, body)
-
-    def _body(self, request: SearchRequest) -> Json:
-        """The body of POST /search and /news. Optional fields are left out unless the caller set them."""
-        body: Json = {"q": _query(request), "num": count_for(request, _WIDE_COUNT)}
-        if code := self.country_of(request):
-            body["gl"] = code
-        if request.start_date or request.end_date:
-            bounds = (("cd_min", request.start_date), ("cd_max", request.end_date))
-            body["tbs"] = ",".join(["cdr:1", *(f"{name}:{us_date(day)}" for name, day in bounds if day)])
-        if request.time_range:
-            body["tbs"] = _RANGES[request.time_range]
-        return body
 
 
 def _query(request: SearchRequest) -> str:

@@ -8,8 +8,7 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import orjson
 
@@ -141,13 +140,8 @@ _CLOSE_S = 5
 """Seconds that cancelled requests have to close their connections."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Message:
-    """A batch or an error of the stream of answer `index`; with neither, the stream has ended."""
-
-    index: int
-    batch: list[bytes] | None = None
-    error: Exception | None = None
+_Messages: TypeAlias = "asyncio.Queue[tuple[int, list[bytes] | Exception | None]]"
+"""A batch or an error of the stream of an answer, behind its index; None: the stream has ended."""
 
 
 class FanOutUpstream(Wrapper):
@@ -187,7 +181,7 @@ class FanOutUpstream(Wrapper):
 
     async def _streams(self, bodies: list[Json], stats: RequestStats, route: str) -> AsyncGenerator[list[bytes], None]:
         each_stats = [RequestStats(key_id=stats.key_id, warnings=stats.warnings) for _ in bodies]
-        messages: asyncio.Queue[_Message] = asyncio.Queue(_WAITING_BATCHES)
+        messages: _Messages = asyncio.Queue(_WAITING_BATCHES)
         readers = [
             asyncio.ensure_future(self._forward(index, each, each_stats[index], route, messages))
             for index, each in enumerate(bodies)
@@ -196,14 +190,14 @@ class FanOutUpstream(Wrapper):
         try:
             running = len(readers)
             while running:
-                message = await messages.get()
-                if message.error is not None:
-                    raise message.error
-                if message.batch is None:
+                index, came = await messages.get()
+                if isinstance(came, Exception):
+                    raise came
+                if came is None:
                     running -= 1
                 else:
-                    chunks = (data for data in message.batch if data.strip() != b"[DONE]")
-                    yield [_with_index(data, message.index, usages) for data in chunks]
+                    chunks = (data for data in came if data.strip() != b"[DONE]")
+                    yield [_with_index(data, index, usages) for data in chunks]
             if len(usages) == len(bodies):
                 yield [orjson.dumps({"object": "chat.completion.chunk", "choices": [], "usage": _sum(usages)})]
             yield [b"[DONE]"]
@@ -213,17 +207,15 @@ class FanOutUpstream(Wrapper):
             await asyncio.wait(readers, timeout=_CLOSE_S)
             stats.upstream_s += max(each.upstream_s for each in each_stats)
 
-    async def _forward(
-        self, index: int, body: Json, stats: RequestStats, route: str, messages: asyncio.Queue[_Message]
-    ) -> None:
+    async def _forward(self, index: int, body: Json, stats: RequestStats, route: str, messages: _Messages) -> None:
         try:
             async with aclosing(self._upstream.stream(body, stats, route=route)) as batches:
                 async for batch in batches:
-                    await messages.put(_Message(index, batch))
+                    await messages.put((index, batch))
         except Exception as error:
-            await messages.put(_Message(index, error=error))
+            await messages.put((index, error))
         else:
-            await messages.put(_Message(index))
+            await messages.put((index, None))
 
 
 def _single_bodies(body: Json) -> list[Json]:

@@ -132,7 +132,7 @@ class SharedCache(Generic[K, V]):
         *,
         budget: float,
         ttl_s: float,
-        on_drop: Callable[[tuple[str, K], V], None],
+        on_drop: Callable[[tuple[str, K], V], None] = lambda key, value: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._max_weight, self._least_weight, self._budget = max_weight, max_weight / max_entries, budget

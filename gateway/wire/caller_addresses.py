@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from gateway.errors import InvalidRequest
+from gateway.wire.untrusted_json import table_in
 
 _ADDRESS = re.compile(r"(?i)(?:[a-z][a-z0-9+.-]{0,20}:[/\\]|[/\\]{2}[^\s/\\]{0,253}[.:\[])\S*")
 """With a scheme, or with a host that has a sign: base64 of sound may begin with `//`."""
@@ -50,11 +51,7 @@ def refuse_addresses(value: Any, where: str, skipped: Collection[str] = ()) -> N
         elif isinstance(each, dict):
             free = _WORDS if each is not value else {*_WORDS, *skipped}
             for name, inner in each.items():
-                if (
-                    name == "network_policy"
-                    and inner
-                    and not (isinstance(inner, dict) and inner.get("type") == "disabled")
-                ):
+                if name == "network_policy" and inner and table_in(each, name).get("type") != "disabled":
                     text = f'{at}.{name}: only {{"type": "disabled"}} is allowed; nobody\'s code gets a network here'
                     raise InvalidRequest(text, param=f"{at}.{name}")
                 names_url = name.endswith("_url") or (is_url and name == "url")

@@ -92,10 +92,7 @@ class OneQuestion:
     """What the dialects have in common whose requests are one question with one answer. `Dialect` documents the
     methods."""
 
-    @property
-    def is_one_question(self) -> bool:
-        """True: all units of a request lead to one answer."""
-        return True
+    is_one_question = True
 
     def refuse_request(self, body: Any, unit: TextUnit, error: GatewayError) -> None:
         """Raises `error`: one refused text refuses the request."""
@@ -159,11 +156,6 @@ class MessageUnits:
                     yield TextUnit([TextSlot(message, "content", f"{where}.content", name="content")])
             else:
                 yield TextUnit(partial(request_steps, message, where), whole=message)
-
-
-def whole_unit(body: Json, skip: frozenset[str]) -> Iterator[TextUnit]:
-    """One unit: every string of a request but those of the members in `skip`."""
-    yield TextUnit(lambda: request_steps(body, skip=skip), owner=body)
 
 
 def withhold(unit: TextUnit, where: str | None) -> None:

@@ -15,8 +15,8 @@ from gateway.domain import Json
 from gateway.errors import GatewayError, UpstreamError
 from gateway.texts import TextSlot, TextUnit
 from gateway.wire.chat.request import UpstreamOptions, without_hosts
-from gateway.wire.dialect import OneQuestion, whole_unit
-from gateway.wire.text_walk import answer_slots
+from gateway.wire.dialect import OneQuestion
+from gateway.wire.text_walk import answer_slots, request_steps
 from gateway.wire.token_estimate import tokens_in
 from gateway.wire.untrusted_json import count_in, list_in, table_in
 
@@ -124,14 +124,11 @@ class EmbeddingsDialect(OneQuestion):
     """Implements `wire.dialect.Dialect`, which documents the methods; stateless. A request has texts; an answer holds
     numbers and what the gateway writes itself. There are no streams."""
 
-    @property
-    def name(self) -> str:
-        """`embeddings`."""
-        return "embeddings"
+    name = "embeddings"
 
     def request_units(self, body: Any) -> Iterable[TextUnit]:
         """One unit: every string of the request."""
-        return whole_unit(body, _OWN_IN_REQUESTS)
+        return [TextUnit(lambda: request_steps(body, skip=_OWN_IN_REQUESTS), owner=body)]
 
     def reply_units(self, data: Any) -> list[TextUnit]:
         """One unit without texts, to which findings in the request are noted: `wire.embeddings` makes the answer

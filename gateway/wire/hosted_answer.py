@@ -6,7 +6,8 @@ pieces and calls, one `AnswerEnd`. All phases of a call come together; text befo
 texts.
 """
 
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
@@ -52,8 +53,7 @@ class HostedCall:
     ends_turn: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TextPiece:
+class TextPiece(NamedTuple):
     """A piece of the answer's text. With `citations` it is one whole visible link to these sources, nothing else.
     `logprobs`: chat's, of its tokens."""
 
@@ -63,44 +63,38 @@ class TextPiece:
     logprobs: Sequence[Any] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ReasoningPiece:
+class ReasoningPiece(NamedTuple):
     """A piece of the model's reasoning."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ClientCall:
+class ClientCall(NamedTuple):
     """A piece of a call of the caller's own tools: chat's `{index, id?, type?, function: {name?, arguments?}}`."""
 
     delta: Json
 
 
-@dataclass(frozen=True, slots=True)
-class Citations:
+class Citations(NamedTuple):
     """Annotations that an upstream has made of the text so far, as the Responses API has them."""
 
     notes: list[Json]
 
 
-@dataclass(frozen=True, slots=True)
-class CallPhase:
+class CallPhase(NamedTuple):
     """A hosted call went on: `in_progress`, `searching`, `completed` or `failed` for a search."""
 
     call: HostedCall
     phase: str
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerStart:
+class AnswerStart(NamedTuple):
     """The first event of an answer without hosted tools. `identity`: as in AnswerEnd, as far as it is known."""
 
     identity: Json
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerEnd:
+class AnswerEnd(NamedTuple):
     """The end. `usage`: chat's usage, summed over all rounds. `backend`: `provider_specific_fields` of the last one.
 
     `identity` holds `model`, and `id`, `created`, `system_fingerprint`, `service_tier` where the upstream sent them.
@@ -116,6 +110,46 @@ class AnswerEnd:
 
 HostedEvent: TypeAlias = TextPiece | ReasoningPiece | ClientCall | Citations | CallPhase | AnswerStart | AnswerEnd
 HostedEvents: TypeAlias = AsyncGenerator[list[HostedEvent], None]
+
+BeforeEnd = Callable[[], Awaitable[None]]
+
+
+class AnswerWriter(ABC):
+    """Writes one answer in the form of an interface: call `run`, `whole` or `made_of`, once."""
+
+    @abstractmethod
+    def take(self, pieces: Iterable[HostedEvent]) -> EventBatch:
+        """Our events for some of the answer."""
+
+    @abstractmethod
+    def ending(self) -> EventBatch:
+        """Our events after the last one."""
+
+    @abstractmethod
+    def made_of(self, events: Iterable[HostedEvent]) -> Json:
+        """The whole answer of all its events."""
+
+    async def run(self, events: HostedEvents, before_end: BeforeEnd | None = None) -> EventStream:
+        """The events of the whole stream. `before_end`: awaited when `ending` was made, before its events. Raises what
+        `events` and it raise."""
+        async with aclosing(events):
+            async for batch in events:
+                yield self.take(batch)
+        ending = self.ending()
+        if before_end is not None:
+            await before_end()
+        yield ending
+
+    async def whole(self, events: HostedEvents) -> Json:
+        """The same answer, not streamed. Raises what `events` and `made_of` raise."""
+        async with aclosing(events):
+            return self.made_of([each async for batch in events for each in batch])
+
+    def write_all(self, events: Iterable[HostedEvent]) -> None:
+        """Write all events of an answer that is not streamed."""
+        self.take(events)
+        self.ending()
+
 
 _MATCHED_STOP = ("stop_reason", "matched_stop")
 """Fields of a choice in which vLLM and SGLang name the stop sequence that ended it."""

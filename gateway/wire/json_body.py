@@ -15,7 +15,7 @@ import re
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -157,8 +157,7 @@ def is_too_deep(value: Any) -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
-class _Cut:
+class _Cut(NamedTuple):
     """The long base64 string without its quotes at raw[start:end]: its text, and the name that stands for it."""
 
     start: int

@@ -1,6 +1,7 @@
 """The events of an upstream that speaks its caller's interface itself, mended one by one: `PassedStream`."""
 
-from abc import ABC, abstractmethod
+import re
+from abc import abstractmethod
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 
@@ -8,11 +9,19 @@ import orjson
 
 from gateway.domain import Event, EventBatch, EventStream, Json
 from gateway.errors import UpstreamError
+from gateway.wire.hosted_answer import AnswerWriter
 from gateway.wire.mended_json import Halves, mended_json
+from gateway.wire.openai_error import error_in_stream
+from gateway.wire.untrusted_json import table_in, words_of
+
+_FAILURES = ("response.failed", "error")
+_is_event_name = re.compile(r"[A-Za-z_.]{1,80}").fullmatch
+"""Whether an event's type has the form of all known ones. Others are dropped: it would be the name of an SSE event,
+which no middleware inspects."""
 
 
-class PassedStream(ABC):
-    """One stream. Call `pass_through` once.
+class PassedStream(AnswerWriter):
+    """One stream. Call `pass_through` once; `run` remains for a fallback model that is called through chat.
 
     `told`: the usage that the upstream has told. `model`, `backend`: public name and `provider_specific_fields`.
     `is_over`: its last event was made.
@@ -28,8 +37,8 @@ class PassedStream(ABC):
         self._halves = Halves()
 
     @abstractmethod
-    def events_of(self, data: Json) -> Iterable[Event]:
-        """Our events for one of theirs. Raises UpstreamError for a failure."""
+    def events_of(self, kind: str, data: Json) -> Iterable[Event]:
+        """Our events for one of theirs, of the type `kind`, which tells no failure. Raises UpstreamError."""
 
     @abstractmethod
     def cut_end(self, usage: Json) -> Iterable[Event]:
@@ -52,7 +61,7 @@ class PassedStream(ABC):
                 try:
                     for data in batch:
                         if not self.is_over and data.strip() != b"[DONE]":
-                            events += self.events_of(_decoded(data, self._halves))
+                            events += self._made(_decoded(data, self._halves))
                 except UpstreamError:
                     if events:
                         yield events
@@ -65,6 +74,12 @@ class PassedStream(ABC):
                 if self.is_over:
                     return
         raise UpstreamError("the upstream ended its stream before the answer was complete")
+
+    def _made(self, data: Json) -> Iterable[Event]:
+        kind = words_of(data.get("type"))
+        if kind in _FAILURES:
+            raise error_in_stream(table_in(data, "response") or data)
+        return self.events_of(kind, data) if _is_event_name(kind) else ()
 
 
 def _decoded(data: bytes, halves: Halves) -> Json:

@@ -1,10 +1,10 @@
-"""The parameters of a chat request in each upstream's own words: presets, an operator's rules, and what was refused.
+"""The parameters of a chat request in each upstream's own words: the rules of an upstream, and what it has refused.
 
 The one place where a field of a request is renamed, dropped or set for an upstream; whatever no rule names is sent as
-the caller wrote it. `reasoning_effort` is the wish of all routes: `none` means that the model must not think. Sources:
-each maker's reference as named beside its preset, read 2026-11-28.
+the caller wrote it. `reasoning_effort` is the wish of all routes: `none` means that the model must not think. The rules
+of each make of upstream are in `wire.chat.presets`.
 
-    rules = rules_of({"preset": "deepseek", "drop": ["seed"]})
+    rules = Rules(rename={"max_completion_tokens": "max_tokens"}, drop=frozenset(("seed",)))
     rules.applied({"messages": [...], "max_completion_tokens": 9, "seed": 1})  # {"messages": [...], "max_tokens": 9}
 """
 
@@ -55,8 +55,8 @@ class Rules:
     `drop`: fields that are left out. `set`: fields that are added, in place of the caller's. `thoughts`: the member of
     a message that takes thoughts back: a name, `parts` for thinking parts of the content, `""` for the name under which
     they came. `caches`: it takes `cache_control` in text parts and tools, so that of `/v1/messages` reaches it.
-    `schema_words`: the words of JSON Schema that it knows in tools, others are left out; empty for all. `call_ids`: the
-    form of ids that it takes, others are replaced.
+    `schema_words`: the words of JSON Schema that it knows in tools, others are left out; empty for all.
+    `call_id_chars`: how many letters and digits the ids of calls have that it takes, others are replaced; 0 for any.
     """
 
     effort: str = "reasoning_effort"
@@ -69,7 +69,7 @@ class Rules:
     thoughts: str = ""
     caches: bool = False
     schema_words: frozenset[str] = frozenset()
-    call_ids: re.Pattern[str] | None = None
+    call_id_chars: int = 0
 
     def applied(self, body: Json) -> Json:
         """A copy of a request's body by these rules; the body itself is not changed."""
@@ -94,93 +94,9 @@ class Rules:
             ]
         if self.schema_words and isinstance(sent.get("tools"), list):
             sent["tools"] = [_narrowed_tool(tool, self.schema_words) for tool in sent["tools"]]
-        if self.call_ids is not None and isinstance(sent.get("messages"), list):
-            sent["messages"] = [_with_ids(message, self.call_ids) for message in sent["messages"]]
+        if self.call_id_chars and isinstance(sent.get("messages"), list):
+            sent["messages"] = [_with_ids(message, self.call_id_chars) for message in sent["messages"]]
         return {**sent, **self.set}
-
-
-def rules_of(settings: Mapping[str, Any]) -> Rules:
-    """The rules of `{preset?, rename?, drop?, set?, cache_control?}`: the preset's, and the operator's, which win."""
-    base = PRESETS[settings.get("preset") or ""]
-    return Rules(
-        base.effort,
-        base.off,
-        {**base.rename, **settings.get("rename", {})},
-        base.only,
-        base.message_only,
-        base.drop | frozenset(settings.get("drop", ())),
-        {**base.set, **settings.get("set", {})},
-        base.thoughts,
-        base.caches or settings.get("cache_control") is True,
-        base.schema_words,
-        base.call_ids,
-    )
-
-
-_TEMPLATE_OFF = {"chat_template_kwargs": {"enable_thinking": False}}
-_MAX_TOKENS = {"max_completion_tokens": "max_tokens"}
-_OPENAI = Rules(
-    rename={"max_tokens": "max_completion_tokens"},
-    drop=frozenset(("top_k", "min_p", "repetition_penalty", "mirostat")),
-)
-_MISTRAL_BODY = frozenset({
-    "model", "messages", "stream", "tools", "tool_choice", "temperature", "top_p", "max_tokens", "stop", "random_seed",
-    "response_format", "n", "parallel_tool_calls", "presence_penalty", "frequency_penalty", "reasoning_effort",
-    "prompt_mode", "prediction", "safe_prompt", "metadata", "prompt_cache_key", "guardrails",
-})  # fmt: skip
-_GEMINI_SCHEMA = frozenset((
-    "type", "format", "title", "description", "nullable", "enum", "items", "minItems", "maxItems", "properties",
-    "required", "minProperties", "maxProperties", "minLength", "maxLength", "pattern", "example", "anyOf",
-    "propertyOrdering", "default", "minimum", "maximum",
-))  # fmt: skip
-PRESETS: Mapping[str, Rules] = {
-    "": Rules(),
-    # platform.openai.com/docs/api-reference/chat: max_tokens is deprecated and refused by reasoning models
-    "openai": _OPENAI,
-    # learn.microsoft.com/azure/ai-foundry/openai/reference: as OpenAI's; the key in the header api-key (providers)
-    "azure": _OPENAI,
-    # api-docs.deepseek.com/api/create-chat-completion: max_tokens, thinking {type}; thoughts: guides/thinking_mode
-    "deepseek": Rules(
-        off={"thinking": {"type": "disabled"}},
-        rename=_MAX_TOKENS,
-        drop=frozenset(("parallel_tool_calls",)),
-        thoughts="reasoning_content",
-    ),
-    # platform.moonshot.ai/docs/api/chat: thinking {type}; max_tokens is deprecated; thoughts stay over the turn
-    "kimi": Rules(
-        off={"thinking": {"type": "disabled"}},
-        rename={"max_tokens": "max_completion_tokens"},
-        thoughts="reasoning_content",
-    ),
-    # ai.google.dev/gemini-api/docs/openai: reasoning_effort, `none` turns thinking off; unknown names are 400, in the
-    # schemas of tools too: ai.google.dev/api/caching#Schema has those that are known (OpenCode, Claude Code send more)
-    "gemini": Rules(
-        schema_words=_GEMINI_SCHEMA,
-        drop=frozenset(("logit_bias", "metadata", "prompt_cache_key", "prompt_cache_options", "safety_identifier",
-                        "service_tier", "store", "top_k", "user", "verbosity"))
-    ),
-    # docs.mistral.ai/api: forbids other fields (422), and ids that are not nine letters and digits; thoughts are chunks
-    # of the content (capabilities/reasoning)
-    "mistral": Rules(
-        rename={**_MAX_TOKENS, "seed": "random_seed"},
-        only=_MISTRAL_BODY,
-        message_only=frozenset(("role", "content", "tool_calls", "tool_call_id", "name", "prefix")),
-        thoughts="parts",
-        call_ids=re.compile("[A-Za-z0-9]{9}"),
-    ),
-    # docs.vllm.ai/en/latest/features/reasoning_outputs: chat_template_kwargs; thoughts in `reasoning`
-    "vllm": Rules(off=_TEMPLATE_OFF, thoughts="reasoning"),
-    # github.com/ggml-org/llama.cpp tools/server/README: chat_template_kwargs, max_tokens, reasoning_content
-    "llama.cpp": Rules(off=_TEMPLATE_OFF, rename=_MAX_TOKENS, thoughts="reasoning_content"),
-    # github.com/ollama/ollama docs/openai: max_tokens, reasoning_effort with `none`; thoughts in `reasoning`
-    "ollama": Rules(rename=_MAX_TOKENS, thoughts="reasoning"),
-    # openrouter.ai/docs/use-cases/reasoning-tokens: one object `reasoning`; its details go back as they came;
-    # docs/features/prompt-caching: cache_control in parts, converted for makers that take it
-    "openrouter": Rules(
-        effort="reasoning.effort", off={"reasoning": {"enabled": False}}, thoughts="reasoning", caches=True
-    ),
-}  # fmt: skip
-"""The rules of each make of upstream. docs/backends.md shows them as a table."""
 
 
 class Refused(NamedTuple):
@@ -266,14 +182,14 @@ def _narrowed(schema: Any, words: frozenset[str]) -> Any:
     return sent
 
 
-def _with_ids(message: Json, form: re.Pattern[str]) -> Json:
-    """A message whose ids of calls have this form; one that has not is replaced by a digest of nine digits and letters,
-    the same in the call and its result."""
+def _with_ids(message: Json, size: int) -> Json:
+    """A message whose ids of calls have so many letters and digits; one that has not is replaced by a digest, the same
+    in the call and its result."""
 
     def taken(identity: Any) -> Any:
-        if not isinstance(identity, str) or form.fullmatch(identity):
+        if not isinstance(identity, str) or (len(identity) == size and identity.isascii() and identity.isalnum()):
             return identity
-        return hashlib.sha256(identity.encode(errors="replace")).hexdigest()[:9]
+        return hashlib.sha256(identity.encode(errors="replace")).hexdigest()[:size]
 
     sent = dict(message)
     if isinstance(message.get("tool_calls"), list):

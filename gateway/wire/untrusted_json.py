@@ -31,6 +31,15 @@ def words_of(value: Any) -> str:
     return "" if value is None else orjson.dumps(value).decode()
 
 
+def object_in(text: str | bytes) -> Json | None:
+    """The object that a text is; None for any other."""
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
 def count_in(holder: Any, name: str) -> int:
     """A number of tokens; 0 for anything else."""
     value = holder.get(name) if isinstance(holder, dict) else None
@@ -57,6 +66,16 @@ def tables_in(holder: Any, name: str) -> list[Json]:
 def texts_in(holder: Any, name: str) -> list[str]:
     """The strings of a list; its other members are left out."""
     return [item for item in list_in(holder, name) if isinstance(item, str)]
+
+
+def joined_text(content: Any, between: str = "") -> str:
+    """The text of a message's content: a string, or parts that have texts, joined.
+
+    joined_text([{"type": "text", "text": "a"}, {"type": "image_url"}, {"type": "text", "text": "b"}])  # "ab"
+    """
+    parts = content if isinstance(content, list) else [{"text": content}]
+    texts = (part.get("text") for part in parts if isinstance(part, dict))
+    return between.join(text for text in texts if isinstance(text, str))
 
 
 def utf8_size(text: str) -> int:

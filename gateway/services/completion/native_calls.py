@@ -16,6 +16,7 @@ from gateway.services.completion.attempts import Attempt, ModelEntry, Plan
 from gateway.services.completion.service import FREE, CompletionService, count_usage, first_within
 from gateway.wire.chat.answer import AnswerContext, told_usage
 from gateway.wire.chat.request import UpstreamOptions
+from gateway.wire.hosted_answer import AnswerWriter, events_of, events_of_whole
 from gateway.wire.native_stream import PassedStream
 
 
@@ -43,6 +44,16 @@ class NativeCalls(ABC):
         return bool(entry.targets) and all(self.route in target.speaks for target in entry.targets)
 
     @abstractmethod
+    async def prepare(self, body: Json, earlier: Sequence[Json]) -> None:
+        """Load the images of a request. Raises InvalidRequest for what an upstream would open."""
+
+    @abstractmethod
+    def translated(
+        self, body: Json, earlier: Sequence[Json], stats: RequestStats, state: PassedStream | None
+    ) -> tuple[Json, AnswerWriter]:
+        """The chat request for a fallback, and what writes its answer: `state`, or a new one."""
+
+    @abstractmethod
     def to_send(self, call: NativeCall, options: UpstreamOptions, stats: RequestStats) -> Json:
         """The body for an upstream."""
 
@@ -61,6 +72,39 @@ class NativeCalls(ABC):
     @abstractmethod
     def written_in(self, events: EventBatch) -> int:
         """Bytes of all that a model has written in these events."""
+
+    async def complete(self, body: Json, earlier: Sequence[Json], stats: RequestStats) -> Json:
+        """The whole answer to a request. Raises GatewayError."""
+        try:
+            await self.prepare(body, earlier)
+            return await self.whole(await self.begun(body, earlier, stats), stats)
+        except UpstreamError as error:
+            name = self.chat_fallback(error, body["model"])
+        chat, writer = self.translated(body, earlier, stats, None)
+        return writer.made_of(events_of_whole(await self._completions.complete({**chat, "model": name}, stats)))
+
+    async def stream(
+        self, body: Json, earlier: Sequence[Json], stats: RequestStats, state: PassedStream
+    ) -> EventStream:
+        """The events of an answer, made by `state`. Raises GatewayError, also after the first events."""
+        begun = False
+        try:
+            await self.prepare(body, earlier)
+            call = await self.begun(body, earlier, stats)
+            async with aclosing(self.events(call, stats, state)) as batches:
+                async for batch in batches:
+                    begun = True
+                    yield batch
+            return
+        except UpstreamError as error:
+            if begun:
+                raise
+            name = self.chat_fallback(error, body["model"])
+        chat, writer = self.translated(body, earlier, stats, state)
+        events = events_of(self._completions.stream({**chat, "model": name}, stats))
+        async with aclosing(writer.run(events)) as batches:
+            async for batch in batches:
+                yield batch
 
     async def begun(self, body: Json, earlier: Sequence[Json], stats: RequestStats) -> NativeCall:
         """A call before its first attempt, with what it may use reserved."""

@@ -1,16 +1,15 @@
 """Messages from upstreams that speak /messages themselves. `wire` rewrites requests and mends answers."""
 
-from contextlib import aclosing
+from collections.abc import Sequence
 from typing import Any
 
-from gateway.domain import EventBatch, EventStream, Json, RequestStats
+from gateway.domain import EventBatch, Json, RequestStats
 from gateway.errors import UpstreamError, UpstreamRefused
 from gateway.services.completion.images import MAX_IMAGES
 from gateway.services.completion.native_calls import NativeCall, NativeCalls
 from gateway.wire.chat.request import UpstreamOptions
-from gateway.wire.hosted_answer import events_of, events_of_whole
+from gateway.wire.hosted_answer import AnswerWriter
 from gateway.wire.messages.native import (
-    NativeMessageStream,
     chat_usage,
     image_places,
     mended_message,
@@ -22,6 +21,7 @@ from gateway.wire.messages.native import (
 )
 from gateway.wire.messages.request import to_chat
 from gateway.wire.messages.stream import MessageStream
+from gateway.wire.native_stream import PassedStream
 from gateway.wire.untrusted_json import count_in, table_in
 
 
@@ -30,40 +30,11 @@ class NativeMessages(NativeCalls):
 
     route = "messages"
 
-    async def complete(self, body: Json, stats: RequestStats) -> Json:
-        """A message (`wire.messages.native.mended_message`). Raises GatewayError."""
-        try:
-            await self._prepare(body)
-            return await self.whole(await self.begun(body, (), stats), stats)
-        except UpstreamError as error:
-            chat = self._chat(error, body)
-        answer = await self._completions.complete(chat, stats)
-        return MessageStream(body, 1).made_of(events_of_whole(answer))
-
-    async def stream(self, body: Json, stats: RequestStats, state: NativeMessageStream) -> EventStream:
-        """The events of a message, made by `state`. Raises GatewayError, also after the first events."""
-        begun = False
-        try:
-            await self._prepare(body)
-            call = await self.begun(body, (), stats)
-            async with aclosing(self.events(call, stats, state)) as batches:
-                async for batch in batches:
-                    begun = True
-                    yield batch
-            return
-        except UpstreamError as error:
-            if begun:
-                raise
-            chat = self._chat(error, body)
-        async with aclosing(state.run(events_of(self._completions.stream(chat, stats)))) as batches:
-            async for batch in batches:
-                yield batch
-
     async def count(self, body: Json, stats: RequestStats) -> int | None:
         """The input tokens of a request, by the model's first upstream; None where it cannot say. Raises
         InvalidRequest, UpstreamRefused."""
         target = self._completions.resolve(body["model"]).targets[0]
-        await self._prepare(body)
+        await self.prepare(body, ())
         try:
             sent = self._native(body, target.options, stats)
             answer = await target.upstream.complete(sent, stats, route=f"{self.route}/count_tokens")
@@ -97,16 +68,18 @@ class NativeMessages(NativeCalls):
     def _native(self, body: Json, options: UpstreamOptions, stats: RequestStats) -> Json:
         return to_native(body, options.name_of(body), self._completions.hashed_user({"user": _user_of(body)}, stats))
 
-    async def _prepare(self, body: Json) -> None:
+    async def prepare(self, body: Json, earlier: Sequence[Json]) -> None:
+        """See NativeCalls."""
         refuse_hosts(body)
         places = image_places(body)
         await self._completions.inline(places)
         settle_images(places)
 
-    def _chat(self, error: UpstreamError, body: Json) -> Json:
-        """The chat request for a fallback; signed blocks stay behind."""
-        name = self.chat_fallback(error, body["model"])
-        return {**to_chat(body, MAX_IMAGES), "model": name}
+    def translated(
+        self, body: Json, earlier: Sequence[Json], stats: RequestStats, state: PassedStream | None
+    ) -> tuple[Json, AnswerWriter]:
+        """See NativeCalls; signed blocks stay behind."""
+        return to_chat(body, MAX_IMAGES), state or MessageStream(body, 1)
 
 
 def _user_of(body: Json) -> Any:

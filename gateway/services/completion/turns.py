@@ -35,7 +35,7 @@ class TurnMemory:
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._states: SharedCache[bytes, bytes] = SharedCache(
-            _MAX_ENTRIES, _MAX_BYTES, budget=_BYTES_PER_KEY, ttl_s=_TTL_S, on_drop=lambda key, value: None, clock=clock
+            _MAX_ENTRIES, _MAX_BYTES, budget=_BYTES_PER_KEY, ttl_s=_TTL_S, clock=clock
         )
 
     def has(self, owner: str) -> bool:

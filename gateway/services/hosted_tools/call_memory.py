@@ -33,24 +33,13 @@ class CallMemory:
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._calls: SharedCache[str, bytes] = SharedCache(
-            _MAX_ENTRIES,
-            _MAX_BYTES,
-            budget=_BYTES_PER_KEY,
-            ttl_s=_TTL_S,
-            on_drop=lambda key, value: None,
-            clock=clock,
+            _MAX_ENTRIES, _MAX_BYTES, budget=_BYTES_PER_KEY, ttl_s=_TTL_S, clock=clock
         )
 
     def put(self, owner: str, call: HostedCall) -> None:
         """Remember a call that has ended. One for which there is no room is forgotten."""
-        value = orjson.dumps(
-            {
-                "name": call.name,
-                "arguments": call.arguments,
-                "output": call.output,
-                "sources": [*map(list, call.sources)],
-            }
-        )
+        kept = {name: getattr(call, name) for name in ("name", "arguments", "output")}
+        value = orjson.dumps({**kept, "sources": [*map(list, call.sources)]})
         self._calls.put((owner, call.item_id), snug(value), weight=len(value))
 
     def recall(self, owner: str, items: Sequence[Json], sources: Sources) -> list[Json]:
@@ -84,11 +73,7 @@ class CallMemory:
             sources.add(result["url"], str(result.get("title") or ""))
         shown = [{name: str(each.get(name) or "") for name in ("title", "url", "content")} for each in results]
         arguments = {"query": str(table_in(item, "action").get("query") or "")}
-        return {
-            "name": SEARCH,
-            "arguments": orjson.dumps(arguments).decode(),
-            "output": search_text(shown, sources),
-        }
+        return {"name": SEARCH, "arguments": orjson.dumps(arguments).decode(), "output": search_text(shown, sources)}
 
 
 def _open_turn(items: Sequence[Json]) -> int:

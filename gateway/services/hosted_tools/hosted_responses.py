@@ -16,7 +16,7 @@ from gateway.services.hosted_tools.tool_search import ToolSearch
 from gateway.wire.chat.kept import NO_CARRIER, Carrier
 from gateway.wire.hosted_answer import HostedEvent
 from gateway.wire.responses.hosted_items import HostedItems, hosted_items
-from gateway.wire.responses.hosted_request import WEB_SEARCH, SearchWish, finds_tools, loop_body, search_wish
+from gateway.wire.responses.hosted_request import WEB_SEARCH, SearchWish, finds_tools, search_wish
 from gateway.wire.responses.mcp import McpWish, approved_calls, demands_any_call, mcp_wishes, replayed
 from gateway.wire.responses.request import ChatRequest, to_chat
 
@@ -111,9 +111,10 @@ class HostedResponses:
 
 def _loop_body(chat: Json, body: Json, wishes: HostedWishes) -> Json:
     """The translated chat body with a tool choice that counts the hosted tools too."""
-    if wishes.mcp and demands_any_call(body.get("tool_choice")):
+    is_any = wishes.search is not None and wishes.search.choice == "required"
+    if is_any or (wishes.mcp and demands_any_call(body.get("tool_choice"))):
         return {**chat, "tool_choice": "required"}
-    return loop_body(chat, wishes.search) if wishes.search is not None else chat
+    return chat
 
 
 def _forced(wishes: HostedWishes) -> str:

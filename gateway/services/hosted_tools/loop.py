@@ -30,12 +30,7 @@ from gateway.services.completion.service import CompletionService
 from gateway.services.hosted_tools.model_round import AskedCall, Round, RoundReader, ask
 from gateway.services.hosted_tools.sources import Sources
 from gateway.wire.chat.answer import summed_usage
-from gateway.wire.hosted_answer import (
-    AnswerEnd,
-    CallPhase,
-    HostedCall,
-    HostedEvent,
-)
+from gateway.wire.hosted_answer import AnswerEnd, CallPhase, HostedCall, HostedEvent
 
 _CALLS_AT_ONCE = 4
 """Calls of one round that run beside each other."""

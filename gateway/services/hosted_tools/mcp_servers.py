@@ -11,14 +11,7 @@ from gateway.services.hosted_tools.hosted_search import tool_caller
 from gateway.services.hosted_tools.mcp_tool import McpGrant, McpTool, OwnTools
 from gateway.services.hosted_tools.web_calls import WebCalls
 from gateway.services.websearch.tools import Tool
-from gateway.wire.responses.mcp import (
-    ApprovalRule,
-    McpWish,
-    approved_calls,
-    found_tools,
-    known_lists,
-    refuse_unserved,
-)
+from gateway.wire.responses.mcp import ApprovalRule, McpWish, approved_calls, found_tools, known_lists, refuse_unserved
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ from gateway.wire.responses.mcp import ApprovalRule, ApprovedCall
 from gateway.wire.responses.tool_names import ToolNames, ToolRef
 from gateway.wire.responses.tools import DeferredTool
 from gateway.wire.text_walk import answer_slots, text_slots
-from gateway.wire.untrusted_json import table_in, words_of
+from gateway.wire.untrusted_json import object_in, table_in, words_of
 
 
 class OwnTools:
@@ -217,11 +217,8 @@ class McpTool(HostedTool):
             await self._caller.charge(self.kind)
             if len(call.arguments) <= _MAX_ARGUMENTS_CHARS:
                 await self._caller.clean(TextUnit([TextSlot(sent, "arguments", "arguments", "json")]), "requests")
-        try:
-            arguments = orjson.loads(sent["arguments"])
-        except orjson.JSONDecodeError:
-            arguments = None
-        if not isinstance(arguments, dict) or len(call.arguments) > _MAX_ARGUMENTS_CHARS:
+        arguments = object_in(sent["arguments"])
+        if arguments is None or len(call.arguments) > _MAX_ARGUMENTS_CHARS:
             return f"the arguments must be a JSON object of at most {_MAX_ARGUMENTS_CHARS:,} characters", True
         text, is_error = await self._server.call(call.name, arguments)
         result = {"output": (await in_slices(strip_steps(text)))[0]}

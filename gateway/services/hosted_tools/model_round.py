@@ -13,6 +13,7 @@ from gateway.services.hosted_tools.citations import CitationFinder
 from gateway.services.hosted_tools.sources import Sources
 from gateway.wire import sse
 from gateway.wire.hosted_answer import ClientCall, HostedEvent, RelayedTexts, TextPiece, identity_of, pieces_of
+from gateway.wire.untrusted_json import joined_text
 
 
 @dataclass(slots=True)
@@ -150,6 +151,4 @@ async def ask(
 
 def message_text(message: Json) -> str:
     """The text of a chat message, its parts joined by line feeds."""
-    content = message.get("content")
-    parts = content if isinstance(content, list) else [{"text": content}]
-    return "\n".join(part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str))
+    return joined_text(message.get("content"), "\n")

@@ -30,7 +30,7 @@ from gateway.services.hosted_tools.web_search import WebSearchTool
 from gateway.wire.chat.answer import new_id
 from gateway.wire.chat.caller_schema import CallerSchema
 from gateway.wire.hosted_answer import AnswerEnd, HostedCall, HostedEvent
-from gateway.wire.untrusted_json import table_in, tables_in, words_of
+from gateway.wire.untrusted_json import joined_text, object_in, table_in, tables_in, words_of
 
 _CHAT = "chat/completions"
 _TOOL_FIELDS = frozenset(("tools", "tool_choice", "parallel_tool_calls"))
@@ -117,11 +117,8 @@ class _Tools:
     def read(self, text: str) -> Json:
         """The call that a whole answer is, `{id, type, function: {name, arguments}}`. Raises UpstreamError, code
         `invalid_json_answer`, where it is none."""
-        try:
-            call = orjson.loads(text)
-        except orjson.JSONDecodeError:
-            call = None
-        if isinstance(call, dict) and isinstance(call.get("arguments"), dict):
+        call = object_in(text)
+        if call is not None and isinstance(call.get("arguments"), dict):
             schema = self._schemas.get(words_of(call.get("name")))
             if schema is not None and schema.is_valid(call["arguments"]):
                 function = {"name": call["name"], "arguments": orjson.dumps(call["arguments"]).decode()}
@@ -229,7 +226,7 @@ def _plain_messages(messages: Sequence[Json]) -> Iterator[Json]:
     for message in messages:
         if message["role"] == "tool":
             name = names.get(words_of(message.get("tool_call_id")), "a function")
-            results.append(f"Result of {name}:\n{_text(message.get('content'))}")
+            results.append(f"Result of {name}:\n{joined_text(message.get('content'))}")
             continue
         if results:
             yield {"role": "user", "content": "\n\n".join(results)}
@@ -238,7 +235,7 @@ def _plain_messages(messages: Sequence[Json]) -> Iterator[Json]:
         if not calls:
             yield message
             continue
-        texts = [_text(message.get("content"))]
+        texts = [joined_text(message.get("content"))]
         for call in calls:
             function = table_in(call, "function")
             names[words_of(call.get("id"))] = words_of(function.get("name"))
@@ -246,12 +243,6 @@ def _plain_messages(messages: Sequence[Json]) -> Iterator[Json]:
         yield {"role": "assistant", "content": "\n".join(text for text in texts if text)}
     if results:
         yield {"role": "user", "content": "\n\n".join(results)}
-
-
-def _text(content: Any) -> str:
-    if isinstance(content, list):
-        return "".join(words_of(part.get("text") or "") for part in content if isinstance(part, dict))
-    return content if isinstance(content, str) else ""
 
 
 _MAX_QUERY_CHARS = 400

@@ -9,14 +9,13 @@ Source: OpenAI's guide "Tool search", read 2026-11-27.
 import re
 from collections.abc import Collection, Sequence
 
-import orjson
-
 from gateway.domain import Json
 from gateway.services.hosted_tools.loop import HostedTool
 from gateway.services.hosted_tools.mcp_tool import McpTool
 from gateway.wire.hosted_answer import HostedCall
 from gateway.wire.responses.object import new_id
 from gateway.wire.responses.tools import DeferredTool
+from gateway.wire.untrusted_json import object_in
 
 _MOST_FOUND = 8
 _LISTED_CHARS = 8_000
@@ -55,11 +54,8 @@ class ToolSearch(HostedTool):
         return name == self._name
 
     def start(self, name: str, arguments: str) -> HostedCall:
-        try:
-            decoded = orjson.loads(arguments)
-        except orjson.JSONDecodeError:
-            decoded = None
-        action = decoded if isinstance(decoded, dict) else {"query": arguments}
+        decoded = object_in(arguments)
+        action = decoded if decoded is not None else {"query": arguments}
         return HostedCall(new_id("tsc"), self.kind, name, arguments, action=action)
 
     async def run(self, call: HostedCall) -> None:

@@ -9,30 +9,20 @@ cannot make the model send what it knows to an address of the page's choice.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 
-import orjson
-
 from gateway.domain import Json
 from gateway.errors import ContentBlocked, GatewayError, InvalidRequest
 from gateway.random_ids import random_hex
+from gateway.schemas import load
 from gateway.services.hosted_tools.loop import HostedTool
 from gateway.services.hosted_tools.page_text import find_in, open_text, search_text
-from gateway.services.hosted_tools.search_options import FIND, OPEN, SEARCH, SIZES, SearchOptions, is_within
+from gateway.services.hosted_tools.search_options import FIND, SEARCH, SIZES, SearchOptions, is_within
 from gateway.services.hosted_tools.sources import Sources
 from gateway.services.hosted_tools.web_calls import WebCalls
 from gateway.services.websearch.results import fit
 from gateway.wire.hosted_answer import HostedCall
+from gateway.wire.untrusted_json import object_in
 
-_FUNCTIONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
-    SEARCH: ("Search the web. Results are numbered.", {"query": "What to look for, in a few specific words."}),
-    OPEN: (
-        "Read a page of the search results or the conversation.",
-        {"url": "The address of the page, as it is there."},
-    ),
-    FIND: (
-        "Find a text in a page of the search results or the conversation.",
-        {"url": "The address of the page.", "pattern": "The text to find; upper and lower case are the same."},
-    ),
-}
+_FUNCTIONS: Mapping[str, Json] = load("web_search")["x-functions"]
 _CHARS_OF_SIZE = dict(zip(SIZES, (6_000, 12_000, 24_000), strict=True))
 """Characters of one search's results or of one page that a model is given, by `search_context_size`: about 1,500, 3,000
 and 6,000 tokens."""
@@ -79,7 +69,9 @@ class WebSearchTool(HostedTool):
         """Chat function tools, with names that are not among `taken`. The local index has no pages to open."""
         offered = self._options.functions if self._options.external else (SEARCH,)
         self._names = {_free_name(name, taken): name for name in offered}
-        return [_TOOLS[name] if shown == name else _named(shown, name) for shown, name in self._names.items()]
+        return [
+            {"type": "function", "function": {"name": shown, **_FUNCTIONS[name]}} for shown, name in self._names.items()
+        ]
 
     @property
     def guidance(self) -> str:
@@ -106,8 +98,8 @@ class WebSearchTool(HostedTool):
         """A call as the model made it, `arguments` being JSON; where they are wrong it has an `error`."""
         kind = self._names.get(name, name)
         call = HostedCall(f"ws_{random_hex(24)}", self.kind, name, arguments)
-        given = _decoded(arguments)
-        values = {field: given.get(field) for field in _FUNCTIONS[kind][1]}
+        given = (object_in(arguments) if len(arguments) <= _MAX_ARGUMENTS_CHARS else None) or {}
+        values = {field: given.get(field) for field in _FUNCTIONS[kind]["parameters"]["properties"]}
         texts = {field: value if isinstance(value, str) else "" for field, value in values.items()}
         call.action = _search_action(texts["query"]) if kind == SEARCH else {"type": kind, **texts}
         wrong = [field for field, value in texts.items() if not value.strip()]
@@ -203,24 +195,3 @@ def _free_name(name: str, taken: Collection[str]) -> str:
     while name in taken:
         name = f"gateway_{name}"
     return name
-
-
-def _named(shown: str, name: str) -> Json:
-    """The chat function tool `name`, shown to the model under a name that is free."""
-    description, fields = _FUNCTIONS[name]
-    properties = {field: {"type": "string", "description": text} for field, text in fields.items()}
-    schema = {"type": "object", "properties": properties, "required": list(fields), "additionalProperties": False}
-    return {"type": "function", "function": {"name": shown, "description": description, "parameters": schema}}
-
-
-_TOOLS = {name: _named(name, name) for name in _FUNCTIONS}
-"""Made once, as they are the same in every request; nobody changes them."""
-
-
-def _decoded(arguments: str) -> Json:
-    """The object of a call's arguments; an empty one for anything else."""
-    try:
-        value = orjson.loads(arguments) if len(arguments) <= _MAX_ARGUMENTS_CHARS else {}
-    except orjson.JSONDecodeError:
-        value = {}
-    return value if isinstance(value, dict) else {}

@@ -1,12 +1,14 @@
 """Makes one answer of the answers on several images: whole, or as one stream."""
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 from gateway.domain import Event, EventBatch, Json
 from gateway.services.ocr.images import Image, image_infos
 from gateway.wire import ocr as wire
 from gateway.wire import sse
+from gateway.wire.chat.answer import summed_usage
 from gateway.wire.untrusted_json import list_in, tables_in
 
 SEPARATOR = "\n\n"
@@ -38,7 +40,7 @@ def join(answers: list[Json], images: list[Image], left: Sequence[str] = ()) -> 
     }
     usages = [one["usage"] for one in answers if one.get("usage")]
     if usages:
-        answer["usage"] = summed(usages)
+        answer["usage"] = reduce(summed_usage, usages)
     return answer
 
 
@@ -68,20 +70,6 @@ def reported(reports: list[Json], fields: Json, images: Sequence[Image], left: S
 def worst(reasons: list[str | None]) -> str | None:
     """The finish reason of an answer joined of several; see FINISH_ORDER."""
     return next((reason for reason in FINISH_ORDER if reason in reasons), reasons[-1])
-
-
-def summed(usages: list[Json]) -> Json:
-    """One usage object: the sums of all numbers, nested ones too; other values of the first that has them."""
-    total: Json = {}
-    for usage in usages:
-        for key, value in usage.items():
-            if isinstance(value, dict):
-                total[key] = summed([total.get(key) or {}, value])
-            elif isinstance(value, int | float):
-                total[key] = total.get(key, 0) + value
-            else:
-                total.setdefault(key, value)
-    return total
 
 
 def merged(fields: list[Json]) -> Json:
@@ -144,7 +132,7 @@ class JoinedStream:
         """The finish chunk, the usage chunk if the upstream sent one, and `[DONE]`. `left`: warnings of what was not
         read."""
         batch: EventBatch = []
-        usage = summed(self._usages) if self._usages else None
+        usage = reduce(summed_usage, self._usages) if self._usages else None
         if self._finish is not None and self._finish.data is not None:
             choice = self._finish.data["choices"][0]
             choice["finish_reason"] = worst(self._reasons)

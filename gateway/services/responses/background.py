@@ -32,14 +32,7 @@ from gateway import logs
 from gateway.calls.delivery import Sink
 from gateway.config.settings import BackgroundLimits
 from gateway.domain import Event, EventBatch, Json
-from gateway.errors import (
-    GatewayError,
-    InternalError,
-    InvalidRequest,
-    Overloaded,
-    RateLimited,
-    StateUnavailable,
-)
+from gateway.errors import GatewayError, InternalError, InvalidRequest, Overloaded, RateLimited, StateUnavailable
 from gateway.services.responses.store import ResponseStore, available
 from gateway.shared_state.bus import Bus
 from gateway.shared_state.port import Entries, Entry, StateDown, Windows

@@ -61,11 +61,7 @@ class Conversations:
     conversation that is not there, has expired, or is another key's."""
 
     def __init__(
-        self,
-        entries: Entries,
-        locks: Windows,
-        limits: ConversationLimits,
-        now: Callable[[], float] = time.time,
+        self, entries: Entries, locks: Windows, limits: ConversationLimits, now: Callable[[], float] = time.time
     ) -> None:
         self._entries = entries
         self._locks = locks

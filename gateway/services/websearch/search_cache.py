@@ -33,12 +33,7 @@ class SearchCache:
     packed one and change it.
     """
 
-    def __init__(
-        self,
-        ttl_s: float,
-        max_entries: int = _MAX_ENTRIES,
-        max_bytes: int = MAX_CACHE_BYTES,
-    ) -> None:
+    def __init__(self, ttl_s: float, max_entries: int = _MAX_ENTRIES, max_bytes: int = MAX_CACHE_BYTES) -> None:
         self._is_enabled = ttl_s > 0
         self._ttl_s = ttl_s
         self.shared: Entries | None = None

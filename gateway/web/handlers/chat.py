@@ -82,7 +82,7 @@ class ChatHandler:
         loop = LoopRequest(asked, relay=relay)
         events = self._hosted.answer(call, entry, HostedRequest(loop, options, is_kept=False))
         if body.get("stream"):
-            reply = self._streamed(call, entry, answer.chunks(events), relay)
+            reply = self._streamed(call, entry, answer.run(events), relay)
             reply.has_own_links = True
             return reply
         return whole(call, await answer.whole(events))

@@ -84,8 +84,8 @@ class MessagesHandler:
             stream = NativeMessageStream(
                 body, token_estimate(body, QUICK_CHARS), holds_thoughts=call.masking is not None
             )
-            return _streamed(call, entry, stream, self._native.stream(body, stats, stream))
-        message = await self._native.complete(body, stats)
+            return _streamed(call, entry, stream, self._native.stream(body, (), stats, stream))
+        message = await self._native.complete(body, (), stats)
         return whole(call, message, finish=set_apart(message) if call.masking is not None else None)
 
     async def _search(self, call: Call, entry: ModelEntry, wish: WebWish) -> web.StreamResponse:

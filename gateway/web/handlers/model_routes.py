@@ -11,7 +11,7 @@ from gateway.calls.answers import Endings
 from gateway.calls.call import Call
 from gateway.domain import Caller, Event, EventStream, Json, Relay, RequestStats
 from gateway.errors import Forbidden, GatewayError, InvalidRequest
-from gateway.schemas import Checker, load
+from gateway.schemas import Checker
 from gateway.services.completion.attempts import ModelEntry
 from gateway.web.endpoints import Check
 from gateway.web.replies import EventReply, JsonReply
@@ -68,7 +68,7 @@ def _in_whole_numbers(body: Json, names: Collection[str]) -> Json:
 @functools.cache
 def plain_chats() -> Checker:
     """Allows chat bodies whose messages go to any upstream as they are (`wire.chat.request.plain_chat`)."""
-    return Checker(plain_chat(load("chat")))
+    return Checker(plain_chat())
 
 
 def require_kind(entry: ModelEntry, *kinds: str) -> ModelEntry:

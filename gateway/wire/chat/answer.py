@@ -17,7 +17,7 @@ from gateway.wire.chat.kept import SHOWN_AS_TEXT, StateSoFar
 from gateway.wire.chat.over_responses import to_completion
 from gateway.wire.chat.said import Called, called, place_of, plain_arguments, said
 from gateway.wire.openai_error import error_in_stream
-from gateway.wire.untrusted_json import is_count, table_in, utf8_size
+from gateway.wire.untrusted_json import is_count, joined_text, table_in, utf8_size
 
 _CLASSES: tuple[tuple[str | None, re.Pattern[str]], ...] = (
     (
@@ -84,7 +84,7 @@ class AnswerContext:
     @property
     def prompt_chars(self) -> int:
         """Characters of text in the request's messages, for estimating tokens where the upstream sends no counts."""
-        return text_chars(self.request)
+        return sum(len(joined_text(message.get("content"))) for message in self.request.get("messages", ()))
 
     def state_of(self, index: int) -> StateSoFar:
         """What must go back to the upstream of a choice."""
@@ -99,18 +99,6 @@ class AnswerContext:
             "attempts": self.attempts,
         }
         return {**fields, "warnings": list(self.warnings)} if self.warnings else fields
-
-
-def text_chars(body: Json) -> int:
-    """Characters of text in a chat body's messages."""
-    total = 0
-    for message in body.get("messages", ()):
-        content = message.get("content")
-        if isinstance(content, str):
-            total += len(content)
-        elif content:
-            total += sum(len(part.get("text") or "") for part in content if isinstance(part, dict))
-    return total
 
 
 def new_id(prefix: str) -> str:

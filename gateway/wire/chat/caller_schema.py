@@ -31,9 +31,7 @@ class CallerSchema:
         library = importlib.import_module("jsonschema_rs")  # an idle process goes without (see `schemas.Checker`)
         try:
             self._validator = library.validator_for(
-                schema,
-                offline=True,
-                pattern_options=library.FancyRegexOptions(backtrack_limit=_BACKTRACK_STEPS),
+                schema, offline=True, pattern_options=library.FancyRegexOptions(backtrack_limit=_BACKTRACK_STEPS)
             )
         except (ValueError, library.ValidationError):
             raise ValueError("its schema is not a valid JSON Schema") from None

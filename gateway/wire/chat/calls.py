@@ -23,24 +23,19 @@ _BRACKETS = re.compile(r'["\\{}\[\]]')
 
 
 class JsonEnd:
-    """The text of one call's arguments."""
+    """The text of one call's arguments. `has_begun`: there is any."""
 
     def __init__(self) -> None:
         self._unread: list[str] = []
         self._depth = 0
         self._in_string = False
         self._escaped = False
-        self._ended = self._has_begun = False
+        self._ended = self.has_begun = False
 
     def add(self, piece: str) -> None:
         """Add a piece; the next `is_complete` reads it."""
-        self._has_begun = self._has_begun or bool(piece)
+        self.has_begun = self.has_begun or bool(piece)
         self._unread.append(piece)
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether there is any text."""
-        return self._has_begun
 
     def is_complete(self) -> bool:
         """Whether the first bracket has been closed again. False for an empty text."""

@@ -36,10 +36,7 @@ class ChatDialect(OneQuestion):
     A unit is one message of a request, one choice of an answer, which is then the unit's `owner`, or all the rest.
     """
 
-    @property
-    def name(self) -> str:
-        """`chat`."""
-        return "chat"
+    name = "chat"
 
     def request_units(self, body: Json) -> Iterable[TextUnit]:
         """One unit for each message, and one for all else. `body`: a checked request, `{messages: [{role, …}], …}`."""

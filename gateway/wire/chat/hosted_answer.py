@@ -7,20 +7,28 @@ Positions: as in `wire.hosted_answer`, counted in `Event.finish`.
 """
 
 import time
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import aclosing
+from collections.abc import Iterable, Iterator
 from functools import partial
 
-from gateway.domain import Event, EventBatch, EventStream, Json
+from gateway.domain import Event, EventBatch, Json
 from gateway.wire import sse
 from gateway.wire.chat.answer import new_id
-from gateway.wire.hosted_answer import AnswerEnd, CallPhase, ClientCall, HostedEvent, ReasoningPiece, Source, TextPiece
+from gateway.wire.hosted_answer import (
+    AnswerEnd,
+    AnswerWriter,
+    CallPhase,
+    ClientCall,
+    HostedEvent,
+    ReasoningPiece,
+    Source,
+    TextPiece,
+)
 
 _BETWEEN = "\n\n"
 
 
-class HostedChat:
-    """One answer. `model` is its public name until the answer says another. Call `chunks` or `whole`, once."""
+class HostedChat(AnswerWriter):
+    """One answer. `model` is its public name until the answer says another."""
 
     def __init__(self, body: Json, model: str) -> None:
         self._with_usage = bool((body.get("stream_options") or {}).get("include_usage"))
@@ -30,39 +38,35 @@ class HostedChat:
         self._final_chars = 0  # of the text that has left, as masked
         self._notes = 0  # annotations that were written
         self._is_apart = False  # a call came after the text
+        self._is_open = False
 
-    def take(self, pieces: list[HostedEvent]) -> EventBatch:
-        """Our chunks for the events of one batch."""
+    def take(self, pieces: Iterable[HostedEvent]) -> EventBatch:
+        """See AnswerWriter."""
         return [made for each in pieces for made in self._events_for(each)]
 
-    async def chunks(self, batches: AsyncGenerator[list[HostedEvent], None]) -> EventStream:
-        """Chunks, then `[DONE]`. Raises what `batches` raises."""
-        opened = False
-        async with aclosing(batches):
-            async for batch in batches:
-                first = [] if opened else [self._chunk({"role": "assistant", "content": ""}, [])]
-                opened = True
-                yield [*first, *self.take(batch)]
-        yield [Event.from_bytes(sse.DONE)]
+    def ending(self) -> EventBatch:
+        """`[DONE]`."""
+        return [Event.from_bytes(sse.DONE)]
 
-    async def whole(self, batches: AsyncGenerator[list[HostedEvent], None]) -> Json:
-        """A `chat.completion` object. Raises what `batches` raises."""
-        message = _WholeMessage()
+    def made_of(self, events: Iterable[HostedEvent]) -> Json:
+        """A `chat.completion` object."""
+        deltas = list[Json]()
         answer: Json = {"id": self._id, "object": "chat.completion", "created": self._created}
         choice: Json = {"index": 0, "message": None, "logprobs": None}
-        async with aclosing(batches):
-            async for batch in batches:
-                for each in batch:
-                    if isinstance(each, AnswerEnd):
-                        choice["finish_reason"] = each.finish_reason
-                        choice["provider_specific_fields"] = dict(each.backend or {})
-                        answer |= {**_identity_of(each), "choices": [choice], "usage": each.usage}
-                    for delta, _ in self._deltas(each):
-                        message.add(delta)
-        choice["message"] = message.joined()
+        for each in events:
+            if isinstance(each, AnswerEnd):
+                choice["finish_reason"] = each.finish_reason
+                choice["provider_specific_fields"] = dict(each.backend or {})
+                answer |= {**_identity_of(each), "choices": [choice], "usage": each.usage}
+            deltas += [delta for delta, _ in self._deltas(each)]
+        choice["message"] = _message_of(deltas)
         return answer
 
     def _events_for(self, event: HostedEvent) -> Iterator[Event]:
+        """The chunks of an event; the first one has the role."""
+        if not self._is_open:
+            self._is_open = True
+            yield self._chunk({"role": "assistant", "content": ""}, [])
         for delta, notes in self._deltas(event):
             yield self._chunk(delta, notes)
         if isinstance(event, AnswerEnd):
@@ -131,24 +135,13 @@ def _annotation(source: Source, start: int, end: int) -> Json:
     return {"type": "url_citation", "url_citation": place}
 
 
-class _WholeMessage:
-    """A message that is made of deltas, whose calls are whole. Call `add` with each, then `joined` once."""
-
-    def __init__(self) -> None:
-        self._texts: dict[str, list[str]] = {}
-        self._annotations: list[Json] = []
-        self._calls: list[Json] = []
-
-    def add(self, delta: Json) -> None:
-        for name, value in delta.items():
-            if isinstance(value, str):
-                self._texts.setdefault(name, []).append(value)
-        self._annotations += delta.get("annotations") or []
-        self._calls += [{n: v for n, v in call.items() if n != "index"} for call in delta.get("tool_calls") or ()]
-
-    def joined(self) -> Json:
-        message: Json = {"role": "assistant", "content": None, "refusal": None, "annotations": self._annotations}
-        message |= {name: "".join(texts) for name, texts in self._texts.items()}
-        if self._calls:
-            return {**message, "tool_calls": self._calls}
-        return message if message["refusal"] is not None else {**message, "content": message["content"] or ""}
+def _message_of(deltas: list[Json]) -> Json:
+    """The message that these deltas make, whose calls are whole."""
+    message: Json = {"role": "assistant", "content": None, "refusal": None}
+    message["annotations"] = [note for delta in deltas for note in delta.get("annotations") or ()]
+    for name in ("reasoning_content", "content", "refusal"):
+        if texts := [delta[name] for delta in deltas if name in delta]:
+            message[name] = "".join(texts)
+    if calls := [call for delta in deltas for call in delta.get("tool_calls") or ()]:
+        return {**message, "tool_calls": [{n: v for n, v in call.items() if n != "index"} for call in calls]}
+    return message if message["refusal"] is not None else {**message, "content": message["content"] or ""}

@@ -16,7 +16,7 @@ import orjson
 from gateway.domain import Json
 from gateway.wire.chat.request import flat
 from gateway.wire.mended_json import Halves, mended_json
-from gateway.wire.untrusted_json import list_in, table_in, tables_in
+from gateway.wire.untrusted_json import joined_text, list_in, table_in, tables_in
 from gateway.wire.url_citations import nested
 
 _ITEMS = "reasoning_items"
@@ -67,7 +67,7 @@ def _items(message: Json, custom: set[str]) -> Iterator[Json]:
     role, content = message["role"], message.get("content")
     if role == "tool":
         kind = "custom_tool_call_output" if str(message.get("tool_call_id")) in custom else "function_call_output"
-        yield {"type": kind, "call_id": message.get("tool_call_id"), "output": _joined(content)}
+        yield {"type": kind, "call_id": message.get("tool_call_id"), "output": joined_text(content, "\n")}
         return
     yield from tables_in(message, _ITEMS)
     kind = "output_text" if role == "assistant" else "input_text"
@@ -87,11 +87,6 @@ def _part(part: Json, kind: str) -> Json:
         detail = {"detail": image["detail"]} if image.get("detail") else {}
         return {"type": "input_image", "image_url": image.get("url"), **detail}
     return {"type": kind, "text": part.get("text") or ""} if part.get("type") == "text" else part
-
-
-def _joined(content: Any) -> str:
-    texts = [content] if isinstance(content, str) else [part.get("text") or "" for part in content or ()]
-    return "\n".join(texts)
 
 
 def to_completion(response: Json) -> Json:

@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
+from gateway.schemas import load
 from gateway.wire.caller_addresses import refuse_addresses, refuse_media
-from gateway.wire.chat.call_ids import MARK
-from gateway.wire.chat.kept import BETWEEN_TURNS
 from gateway.wire.parameters import Rules
-from gateway.wire.untrusted_json import table_in
+from gateway.wire.untrusted_json import joined_text, table_in
 
 _HOST_OR_CREDENTIAL = frozenset({
     "api_base", "base_url", "api_key", "apikey", "api_version", "api_type", "api_host", "api_url", "authorization",
@@ -103,34 +102,9 @@ class UpstreamOptions:
         return self.model or str(body["model"])
 
 
-def plain_chat(chat: Json) -> Json:
-    """The schema of chat bodies whose messages go to every upstream as they are: texts and calls, nothing of an older
-    interface, nothing that an upstream must get back, nothing deep. `chat`: the schema of all bodies; this one allows
-    less."""
-    flat: Json = {"type": ["string", "number", "boolean", "null", "array"], "maxItems": 0}
-    function = {"type": "object", "additionalProperties": flat}
-    members = {"id": {"not": {"pattern": MARK}, **flat}, "function": function}
-    call = {"type": "object", "properties": members, "additionalProperties": flat}
-    text = {"properties": {"content": {"type": "string"}}}
-    message = {
-        "type": "object",
-        "required": ["role", "content"],
-        "properties": {
-            "role": {"enum": ["system", "user", "assistant", "tool"]},
-            "content": {"type": ["string", "null"]},
-            "name": {"type": ["string", "null"], "maxLength": 256},
-            "tool_call_id": {"type": "string", "minLength": 1, "maxLength": 256},
-            "tool_calls": {"type": "array", "maxItems": 256, "items": call},
-            **dict.fromkeys(("function_call", *BETWEEN_TURNS), False),
-        },
-        "additionalProperties": flat,
-        "anyOf": [
-            {"required": ["tool_call_id"], **text},
-            {"properties": {"role": {"const": "assistant"}}},
-            {"properties": {"role": {"enum": ["system", "user"]}, **text["properties"]}},
-        ],
-    }
-    return {**chat, "$defs": {"message": message}}
+def plain_chat() -> Json:
+    """The schema of chat bodies whose messages go to every upstream as they are; it allows less than that of chat."""
+    return {**load("chat"), "$defs": load("plain_message")["$defs"]}
 
 
 def to_upstream(body: Json, options: UpstreamOptions, *, user: str | None = None, is_plain: bool = False) -> Json:
@@ -182,7 +156,7 @@ def _with_one_system(messages: list[Json]) -> list[Json]:
     systems = [message for message in messages if message["role"] == "system"]
     if not systems or (len(systems) == 1 and messages[0] is systems[0]):
         return messages
-    joined = "\n\n".join(text for message in systems if (text := _text_of(message.get("content"))))
+    joined = "\n\n".join(text for message in systems if (text := joined_text(message.get("content"))))
     return [{**systems[0], "content": joined}, *(message for message in messages if message["role"] != "system")]
 
 
@@ -340,7 +314,7 @@ def _linked_result(message: Json, open_calls: OpenCalls) -> Json:
     call_id, name = message.get("tool_call_id"), message.get("name")
     call = open_calls.take(call_id, name)
     if call is None and not call_id:
-        return {"role": "user", "content": f"{result_head(name)}\n{_text_of(message.get('content'))}"}
+        return {"role": "user", "content": f"{result_head(name)}\n{joined_text(message.get('content'))}"}
     result = {"role": "tool", "tool_call_id": call_id or call, "content": message.get("content")}
     return {**result, "name": name} if name else result
 
@@ -348,12 +322,6 @@ def _linked_result(message: Json, open_calls: OpenCalls) -> Json:
 def result_head(name: Any) -> str:
     """The first line of a result that is told to a model as a user's words: it belongs to no call."""
     return f"[result of {name or 'a tool'}]"
-
-
-def _text_of(content: Any) -> str:
-    if isinstance(content, list):
-        return "".join(part.get("text") or "" for part in content if isinstance(part, dict))
-    return content if isinstance(content, str) else ""
 
 
 def _with_json_instruction(messages: list[Json]) -> list[Json]:

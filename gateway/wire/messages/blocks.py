@@ -33,6 +33,7 @@ from gateway.wire.chat.kept import NO_CARRIER, Carrier
 from gateway.wire.chat.said import called
 from gateway.wire.messages.client_tools import named_block
 from gateway.wire.messages.object import new_id
+from gateway.wire.untrusted_json import object_in
 
 _Key: TypeAlias = "int | str"
 """What a piece belongs to: the index of a call, `text`, `thinking`, or `cited` for a text in a block of its own."""
@@ -181,14 +182,9 @@ class Blocks:
 
     def _input(self) -> Json:
         """The open call's arguments as an object. An empty text means no arguments."""
-        try:
-            decoded = orjson.loads("".join(self._text) or "{}")
-        except orjson.JSONDecodeError:
-            decoded = None
-        if isinstance(decoded, dict):
-            return decoded
-        self.broken_call = True
-        return {}
+        decoded = object_in("".join(self._text) or "{}")
+        self.broken_call = self.broken_call or decoded is None
+        return decoded or {}
 
     def _delta(self, delta: Json) -> Iterator[Event]:
         yield from self._event("content_block_delta", {"delta": delta})

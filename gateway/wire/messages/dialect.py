@@ -31,10 +31,7 @@ class MessagesDialect(OneQuestion):
     A unit is one message of a request, or all the rest of it; an answer is one unit. The body is the unit's `owner`.
     """
 
-    @property
-    def name(self) -> str:
-        """`messages`."""
-        return "messages"
+    name = "messages"
 
     def request_units(self, body: Json) -> Iterable[TextUnit]:
         """One unit for each message, and one for all else. `body`: a checked request."""

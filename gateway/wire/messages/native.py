@@ -21,10 +21,9 @@ from gateway.wire.messages.blocks import stop_event
 from gateway.wire.messages.content import NO_FILES, NO_PDF
 from gateway.wire.messages.object import new_message, usage_object
 from gateway.wire.messages.request import refuse_unserved
-from gateway.wire.messages.stream import MessageStream, closing
+from gateway.wire.messages.stream import MessageStream, closing, named
 from gateway.wire.native_stream import PassedStream
-from gateway.wire.openai_error import error_in_stream
-from gateway.wire.untrusted_json import count_in, table_in, tables_in, utf8_size, words_of
+from gateway.wire.untrusted_json import count_in, table_in, tables_in, utf8_size
 
 # --- the request ---
 
@@ -159,7 +158,6 @@ def _without_own_citations(block: Json) -> Json:
 # --- the answer ---
 
 _PIECES = ("text", "thinking", "partial_json")
-_is_event_name = re.compile(r"[A-Za-z_.]{1,80}").fullmatch
 _MOST_HELD = 1 << 20
 """Bytes of thoughts that wait for their signature; longer ones go on as unsigned."""
 
@@ -226,8 +224,8 @@ def set_apart(message: Json) -> Callable[[Json], Json]:
 class NativeMessageStream(MessageStream, PassedStream):
     """One stream of an upstream's own events.
 
-    `run`, of MessageStream, remains for a fallback model that is called through chat. `holds_thoughts`: thoughts wait
-    until their block is whole, since only then it is known whether they are signed; with a sanitizer alone.
+    `holds_thoughts`: thoughts wait until their block is whole, since only then it is known whether they are signed;
+    with a sanitizer alone.
     """
 
     def __init__(self, body: Json, input_tokens: int, *, holds_thoughts: bool) -> None:
@@ -246,32 +244,27 @@ class NativeMessageStream(MessageStream, PassedStream):
             elif data["type"] == "content_block_stop":
                 self._open = None
 
-    def events_of(self, data: Json) -> Iterator[Event]:
+    def events_of(self, kind: str, data: Json) -> Iterator[Event]:
         """See PassedStream; its last event is `message_stop`."""
-        kind = words_of(data.get("type") or "")
-        if kind == "error":
-            raise error_in_stream(data)
         if kind == "message_start":
             yield from self._start(table_in(data, "message"), data)
             return
         if not self._is_open:
             yield from self._start({}, {})
-        if not _is_event_name(kind):
-            return  # it would be the name of an SSE event, which no middleware inspects
         if self._held is not None or (self._holds_thoughts and _begins_thoughts(data)):
             yield from self._hold(data)
         elif kind == "message_delta":
             self.told |= {name: each for name, each in table_in(data, "usage").items() if each is not None}
-            yield _named({**data, "provider_specific_fields": self.backend or {}})
+            yield named({**data, "provider_specific_fields": self.backend or {}})
         else:
             self.is_over = kind == "message_stop"
-            yield _named(data) if not is_signed(table_in(data, "content_block")) else _untouched(data)
+            yield named(data) if not is_signed(table_in(data, "content_block")) else _untouched(data)
 
     def _start(self, theirs: Json, data: Json) -> Iterator[Event]:
         self._is_open = True
         self.message = _opened(theirs, self.model)
         self.told = dict(self.message["usage"])
-        yield _named({**data, "type": "message_start", "message": self.message})
+        yield named({**data, "type": "message_start", "message": self.message})
 
     def _hold(self, data: Json) -> Iterator[Event]:
         """Keep the events of thoughts until the last one, or until they are too many."""
@@ -282,7 +275,7 @@ class NativeMessageStream(MessageStream, PassedStream):
         if data["type"] != "content_block_stop" and self._held_bytes <= _MOST_HELD:
             return
         signed = any(is_signed(table_in(each, name)) for each in held for name in ("content_block", "delta"))
-        made = _untouched if signed else _named
+        made = _untouched if signed else named
         self._held, self._held_bytes = None, 0
         yield from map(made, held)
 
@@ -301,10 +294,6 @@ def written_in(events: EventBatch) -> int:
 
 def _begins_thoughts(data: Json) -> bool:
     return data.get("type") == "content_block_start" and table_in(data, "content_block").get("type") == "thinking"
-
-
-def _named(data: Json) -> Event:
-    return Event.from_data(data, name=data["type"])
 
 
 def _untouched(data: Json) -> Event:

@@ -13,7 +13,7 @@ from gateway.domain import Json
 from gateway.random_ids import random_hex
 from gateway.wire.chat.answer import other_counts
 from gateway.wire.token_estimate import tokens_in
-from gateway.wire.untrusted_json import count_in, table_in
+from gateway.wire.untrusted_json import count_in, joined_text, table_in
 
 _REASONS = {
     "stop": "end_turn",
@@ -80,9 +80,5 @@ def token_estimate(chat: Json, *sample_chars: int) -> int:
 
 def _texts(messages: list[Json]) -> Iterator[str]:
     for message in messages:
-        content = message.get("content")
-        if isinstance(content, str):
-            yield content
-        else:
-            yield from (part.get("text") or "" for part in content or ())
+        yield joined_text(message.get("content"), "\n")
         yield from (call["function"]["arguments"] for call in message.get("tool_calls") or ())

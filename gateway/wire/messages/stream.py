@@ -7,20 +7,18 @@ event is `error`; there is no `message_stop` then.
 """
 
 import re
-from collections import deque
 from collections.abc import Iterable, Iterator
-from contextlib import aclosing
 
-from gateway.domain import Event, EventBatch, EventStream, Json
+from gateway.domain import Event, EventBatch, Json
 from gateway.errors import GatewayError, UpstreamError
 from gateway.wire.chat.kept import NO_CARRIER, Carrier
 from gateway.wire.hosted_answer import (
     AnswerEnd,
     AnswerStart,
+    AnswerWriter,
     CallPhase,
     ClientCall,
     HostedEvent,
-    HostedEvents,
     ReasoningPiece,
     TextPiece,
 )
@@ -35,7 +33,7 @@ _IN_BLOCK = re.compile(r"content\[(\d+)\]")
 """Place of a text in a block's deltas, as `dialect` names it."""
 
 
-class MessageStream:
+class MessageStream(AnswerWriter):
     """One answer. `body` is the caller's messages request, `input_tokens` an estimate of its size, at least 1.
 
     `message` is the message so far.
@@ -52,29 +50,15 @@ class MessageStream:
         self._server_tool_use: Json = {}
         self._contents: dict[str, str] = {}
 
-    def take(self, pieces: list[HostedEvent]) -> EventBatch:
-        """Our events for those of one batch."""
+    def take(self, pieces: Iterable[HostedEvent]) -> EventBatch:
+        """See AnswerWriter."""
         return [made for each in pieces for made in self._events_for(each)]
 
-    async def run(self, events: HostedEvents) -> EventStream:
-        """The events of the whole stream. Raises what `events` raises."""
-        async with aclosing(events):
-            async for batch in events:
-                yield self.take(batch)
-        yield list(self.ending())
-
-    async def whole(self, events: HostedEvents) -> Json:
-        """The message of the same answer, not streamed. Raises what `events` raises, and UpstreamError for a call whose
-        arguments are no JSON object, unless the answer was cut."""
-        async with aclosing(events):
-            return self.made_of([each async for batch in events for each in batch])
-
     def made_of(self, events: Iterable[HostedEvent]) -> Json:
-        """The message of all events of an answer. Raises UpstreamError as `whole`."""
+        """The message of all events of an answer. Raises UpstreamError for a call whose arguments are no JSON object,
+        unless the answer was cut."""
         self.blocks.is_whole = True
-        for event in events:
-            deque(self._events_for(event), maxlen=0)
-        deque(self.ending(), maxlen=0)
+        self.write_all(events)
         if self.blocks.broken_call and self._end.finish_reason != "length":
             raise UpstreamError("the model called a tool with arguments that are not a JSON object")
         self.message["content"] = self.blocks.content
@@ -83,12 +67,12 @@ class MessageStream:
     def opening(self) -> Iterator[Event]:
         """`message_start` and a `ping`."""
         self._is_open = True
-        yield _named({"type": "message_start", "message": {**self.message, "usage": dict(self.message["usage"])}})
-        yield _named({"type": "ping"})
+        yield named({"type": "message_start", "message": {**self.message, "usage": dict(self.message["usage"])}})
+        yield named({"type": "ping"})
 
-    def ending(self) -> Iterator[Event]:
+    def ending(self) -> EventBatch:
         """The end of the last block, `message_delta` and `message_stop`."""
-        yield from self.blocks.end()
+        closed = list(self.blocks.end())
         reason = objects.stop_fields(self._end.finish_reason, self._end.matched, self._stops)
         if self._is_refused and reason["stop_reason"] == "end_turn":
             reason["stop_reason"] = "refusal"
@@ -98,11 +82,11 @@ class MessageStream:
         if self._server_tool_use:
             usage["server_tool_use"] = self._server_tool_use
         self.message |= {**reason, "usage": usage, "provider_specific_fields": self._end.backend or {}}
-        yield from closing(reason, usage, self._end.backend)
+        return [*closed, *closing(reason, usage, self._end.backend)]
 
     def error_events(self, error: GatewayError) -> list[Event]:
         """The end of a stream that failed: one `error` event."""
-        return [_named(error_object(error))]
+        return [named(error_object(error))]
 
     def refused_events(self, error: GatewayError, usage: Json) -> list[Event]:
         """The end of a stream whose text is blocked: stop reason `refusal`. `usage` has chat's fields.
@@ -151,9 +135,10 @@ def closing(reason: Json, usage: Json, backend: Json | None) -> Iterator[Event]:
     delta: Json = {"type": "message_delta", "delta": reason, "usage": usage}
     if backend is not None:
         delta["provider_specific_fields"] = backend
-    yield _named(delta)
-    yield _named({"type": "message_stop"})
+    yield named(delta)
+    yield named({"type": "message_stop"})
 
 
-def _named(data: Json) -> Event:
+def named(data: Json) -> Event:
+    """An event of its type."""
     return Event.from_data(data, name=data["type"])

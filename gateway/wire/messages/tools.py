@@ -64,19 +64,21 @@ def offered_tools(tools: Iterable[Json], referenced: set[str], changes: list[tup
 def _own_tools(tools: Iterable[Json], field: str = "tools") -> Iterable[Json]:
     """The tools that the caller runs, all with a schema; the service's own are left out."""
     for index, tool in enumerate(tools):
-        where = f"{field}[{index}]"
-        kind = tool.get("type") or "custom"
-        if hosted_kind(tool) or _is_tool_search(tool):
-            continue
-        if toolset := _toolset_of(tool):
-            yield from toolset_members(tool, toolset)
-            continue
-        known = tool if kind == "custom" else described(tool)
-        if known is None:
-            continue  # one that its maker's server runs: `left_out` tells the caller
-        if not isinstance(tool.get("name"), str) or not tool["name"]:
-            raise InvalidRequest(f"{where}.name: is required", param=f"{where}.name")
-        yield known
+        for function in _functions_of(tool) or ():
+            if not isinstance(function.get("name"), str) or not function["name"]:
+                where = f"{field}[{index}].name"
+                raise InvalidRequest(f"{where}: is required", param=where)
+            yield function
+
+
+def _functions_of(tool: Json) -> list[Json] | None:
+    """What a tool is for the model: nothing for one that the gateway runs, None for one of its maker's server."""
+    if hosted_kind(tool) or _is_tool_search(tool):
+        return []
+    if toolset := _toolset_of(tool):
+        return list(toolset_members(tool, toolset))
+    known = tool if (tool.get("type") or "custom") == "custom" else described(tool)
+    return None if known is None else [known]
 
 
 def _toolset_of(tool: Json) -> str:
@@ -86,13 +88,7 @@ def _toolset_of(tool: Json) -> str:
 
 def left_out(body: Json) -> list[str]:
     """A warning for tools of a request that neither its caller nor the gateway runs: they are not offered."""
-    tools: list[Json] = body.get("tools") or []
-    kinds = [
-        str(tool["type"])[:40]
-        for tool in tools
-        if (tool.get("type") or "custom") != "custom"
-        and not (hosted_kind(tool) or _is_tool_search(tool) or _toolset_of(tool) or described(tool))
-    ]
+    kinds = [str(tool["type"])[:40] for tool in body.get("tools") or () if _functions_of(tool) is None]
     return [f"tools that nobody runs for this model were left out: {', '.join(kinds)}"] if kinds else []
 
 

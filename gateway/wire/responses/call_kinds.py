@@ -1,7 +1,7 @@
 """The kinds of tools that the caller runs itself: their call and output items, and the function that represents each.
 
-The one table of these kinds; all that translates them reads it. Built-in tools have no schema in a request, so theirs
-are here. Source: OpenAI API reference (Responses) and openai-python 3.52, read 2026-11-22.
+The one table of these kinds is schemas/call_kinds.json; all that translates them reads it. Built-in tools have no
+schema in a request, so theirs are there. Source: OpenAI API reference (Responses), openai-python 3.52, read 2026-11-22.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,9 @@ from typing import Any
 import orjson
 
 from gateway.domain import Json
+from gateway.schemas import load
 from gateway.wire.responses.tool_names import ToolRef
+from gateway.wire.untrusted_json import object_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,51 +35,9 @@ class CallKind:
     extra: Json = field(default_factory=dict)
 
 
-_LOCAL_SHELL: Json = {
-    "type": "object",
-    "properties": {
-        "command": {"type": "array", "items": {"type": "string"}, "description": "The program and its arguments."},
-        "working_directory": {"type": "string"},
-        "timeout_ms": {"type": "integer"},
-    },
-    "required": ["command"],
-}
-_SHELL: Json = {
-    "type": "object",
-    "properties": {
-        "commands": {"type": "array", "items": {"type": "string"}, "description": "Shell commands, run in order."},
-        "timeout_ms": {"type": "integer"},
-        "max_output_length": {"type": "integer"},
-    },
-    "required": ["commands"],
-}
-_APPLY_PATCH: Json = {
-    "type": "object",
-    "properties": {
-        "type": {"type": "string", "enum": ["create_file", "update_file", "delete_file"]},
-        "path": {"type": "string"},
-        "diff": {"type": "string", "description": "The change in the V4A diff format; not for delete_file."},
-    },
-    "required": ["type", "path"],
-}
-_SEARCH: Json = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
-
 CALL_KINDS: Mapping[str, CallKind] = {
-    "function": CallKind("function_call", "function_call_output", "arguments", "fc"),
-    "custom": CallKind("custom_tool_call", "custom_tool_call_output", "input", "ctc"),
-    "local_shell": CallKind(
-        "local_shell_call", "local_shell_call_output", "action", "lsh", "Runs a program on the user's machine.",
-        _LOCAL_SHELL, {"type": "exec", "env": {}}),
-    "shell": CallKind(
-        "shell_call", "shell_call_output", "action", "sh", "Runs shell commands on the user's machine.", _SHELL),
-    "apply_patch": CallKind(
-        "apply_patch_call", "apply_patch_call_output", "operation", "apc", "Creates, changes or deletes a file.",
-        _APPLY_PATCH),
-    "tool_search": CallKind(
-        "tool_search_call", "tool_search_output", "arguments", "tsc", "Finds further tools, which can then be called.",
-        _SEARCH, {}, {"execution": "client"}),
-    "computer": CallKind("computer_call", "computer_call_output", "action", "cu"),
-}  # fmt: skip
+    name: CallKind(**fields) for name, fields in load("call_kinds")["x-kinds"].items()
+}
 """{type of the tool: its calls}. `computer` is read in histories only: a model must be trained for it."""
 
 KIND_OF_CALL: Mapping[str, str] = {kind.call: name for name, kind in CALL_KINDS.items()} | {"tool_call": "function"}
@@ -101,13 +61,9 @@ def arguments_of(item: Json, kind: str) -> str:
 
 def built_in_argument(kind: str, arguments: str) -> Json | None:
     """The object for a built-in call's `argument` field; None where the model's arguments lack what the tool needs."""
-    try:
-        decoded = orjson.loads(arguments)
-    except orjson.JSONDecodeError:
-        return None
-    table = CALL_KINDS[kind]
+    decoded, table = object_in(arguments), CALL_KINDS[kind]
     required = (table.parameters or {}).get("required", ()) if kind != "tool_search" else ()
-    if not isinstance(decoded, dict) or any(decoded.get(name) is None for name in required):
+    if decoded is None or any(decoded.get(name) is None for name in required):
         return None
     return {**table.fixed, **decoded}
 

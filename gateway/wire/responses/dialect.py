@@ -37,10 +37,7 @@ class ResponsesDialect(OneQuestion):
     A unit is one item of a request, or all the rest of it; a response is one unit, whose `owner` is the body.
     """
 
-    @property
-    def name(self) -> str:
-        """`responses`."""
-        return "responses"
+    name = "responses"
 
     def request_units(self, body: Any) -> Iterable[TextUnit]:
         """One unit for each item, and one for all else. `body`: a checked request, `{input: words or [item], …}`."""

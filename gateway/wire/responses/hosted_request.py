@@ -66,8 +66,3 @@ def _choice(choice: Any) -> Literal["auto", "forced", "required", "none"]:
     if choice == "none":
         return "none"
     return "required" if choice == "required" else "auto"
-
-
-def loop_body(chat: Json, wish: SearchWish) -> Json:
-    """The translated chat body with a tool choice that counts our tools too: they are no function of the caller's."""
-    return {**chat, "tool_choice": "required"} if wish.choice == "required" else chat

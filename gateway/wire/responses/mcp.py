@@ -86,17 +86,10 @@ def _wish(tool: Json, where: str, choice: Any) -> McpWish:
     if not isinstance(label, str) or not label:
         raise InvalidRequest("server_label is required", param=f"{where}.server_label")
     names = _allowed(tool.get("allowed_tools"), f"{where}.allowed_tools")
+    approval = _approval(tool.get("require_approval"), where)
     is_offered, forced, forced_tool = _choice(choice, label)
-    return McpWish(
-        label,
-        where,
-        names,
-        _approval(tool.get("require_approval"), where),
-        is_offered,
-        forced,
-        forced_tool,
-        tool.get("defer_loading") is True and not forced,
-    )
+    is_deferred = tool.get("defer_loading") is True and not forced
+    return McpWish(label, where, names, approval, is_offered, forced, forced_tool, is_deferred)
 
 
 def _allowed(value: Any, where: str) -> frozenset[str] | None:
@@ -116,13 +109,9 @@ def _approval(value: Any, where: str) -> ApprovalRule | None:
         raise InvalidRequest(
             "must be always, never, or an object with lists of tools", param=f"{where}.require_approval"
         )
-    always, never = table_in(value, "always"), table_in(value, "never")
-    return ApprovalRule(
-        "always",
-        frozenset(texts_in(always, "tool_names")),
-        frozenset(texts_in(never, "tool_names")),
-        never.get("read_only") is True,
-    )
+    never = table_in(value, "never")
+    always, others = (frozenset(texts_in(each, "tool_names")) for each in (value.get("always"), never))
+    return ApprovalRule("always", always, others, never.get("read_only") is True)
 
 
 def _choice(choice: Any, label: str) -> tuple[bool, bool, str]:

@@ -5,7 +5,6 @@ one id for an item in all its events, items closed before the end. Other fields 
 Source: OpenAI API reference (Responses) and event streams of vLLM and llama.cpp (facts read 2026-11-21).
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -152,13 +151,12 @@ def _text_part(part: Json, kind: str) -> Json:
     return {**sent, "annotations": []} if kind == "output_text" else sent
 
 
-_OURS = ("model", "object", "previous_response_id", "store", "instructions", "user", "metadata", "background")
-"""Keys of a response object whose values come from the caller's request, not from the upstream."""
+_OURS = frozenset(("model", "object", "previous_response_id", "store", "instructions", "user", "metadata", "background",
+                   "created", "created_at", NAME_OF_UPSTREAM))  # fmt: skip
+"""Keys of a response object whose values come from the caller's request, or are checked; the upstream's own name."""
 _ID_PREFIX = {"message": "msg", "reasoning": "rs"} | {kind.call: kind.id_prefix for kind in CALL_KINDS.values()}
+_OF_EVENT = frozenset(("type", "sequence_number", NAME_OF_UPSTREAM))
 _ENDS = ("response.completed", "response.incomplete")
-_is_event_name = re.compile(r"[A-Za-z_.]{1,80}").fullmatch
-"""Whether an event's type has the form of all known ones; events of other types are dropped."""
-_FAILURES = ("response.failed", "error")
 
 
 def repair_response(answer: Any, body: Json, model: str, backend: Json) -> Json:
@@ -172,17 +170,10 @@ def repair_response(answer: Any, body: Json, model: str, backend: Json) -> Json:
     if answer.get("status") == "failed":
         raise error_in_stream(answer)
     response = objects.new_response(body)
-    response.update(
-        {
-            k: v
-            for k, v in answer.items()
-            if k not in (*_OURS, NAME_OF_UPSTREAM) and (v is not None or k not in response)
-        }
-    )
-    created = answer.get("created_at") or answer.get("created")
-    response["created"] = response["created_at"] = int(created) if isinstance(created, int | float) else (
-        response["created"]
-    )  # fmt: skip
+    theirs = {name: value for name, value in answer.items() if name not in _OURS}
+    response |= {name: value for name, value in theirs.items() if value is not None or name not in response}
+    if isinstance(created := answer.get("created_at") or answer.get("created"), int | float):
+        response["created"] = response["created_at"] = int(created)
     response["model"] = model
     response["output"] = [repair_item(item) for item in tables_in(answer, "output")]
     reason = table_in(answer, "incomplete_details").get("reason")
@@ -240,7 +231,7 @@ class NativeStream(ResponseStream, PassedStream):
     """One stream of an upstream's own events.
 
     The upstream's item ids are kept in `_indexes`, so that events with a wrong or missing id or place still find their
-    item. `run`, of the base class, remains for a fallback model that is called through chat.
+    item.
     """
 
     def __init__(self, *parts: Any, **more: Any) -> None:
@@ -261,23 +252,14 @@ class NativeStream(ResponseStream, PassedStream):
         """See PassedStream."""
         counted = {"input_tokens": usage["prompt_tokens"], "output_tokens": usage["completion_tokens"]}
         self._done = {index: item for index, item in self._done.items() if index in self._seen.done}
-        answer = {
-            "usage": counted,
-            "incomplete_details": {"reason": "max_output_tokens"},
-            "output": self._seen.at_failure(),
-        }
+        answer: Json = {"usage": counted, "incomplete_details": {"reason": "max_output_tokens"}}
+        answer["output"] = self._seen.at_failure()
         yield from self._native_end({"type": "response.incomplete", "response": answer})
 
-    def events_of(self, data: Json) -> Iterator[Event]:
+    def events_of(self, kind: str, data: Json) -> Iterator[Event]:
         """See PassedStream; the last are `response.completed` or `.incomplete`, and `[DONE]`."""
-        kind = words_of(data.get("type") or "")
-        if kind in _FAILURES:
-            failure = data.get("response") if isinstance(data.get("response"), dict) else data
-            raise error_in_stream(failure)
         if not self._opened:
-            yield from self._open_response(data.get("response"))
-        if not _is_event_name(kind):
-            return  # it would be the name of an SSE event, which no middleware inspects
+            yield from self._open_response(table_in(data, "response"))
         if kind in ("response.created", "response.in_progress", "response.queued"):
             return
         if kind in _ENDS:
@@ -287,14 +269,13 @@ class NativeStream(ResponseStream, PassedStream):
         else:
             yield from self._item_event(kind, data)
 
-    def _open_response(self, theirs: Any) -> Iterator[Event]:
+    def _open_response(self, theirs: Json) -> Iterator[Event]:
         self._opened = True
         self.response["model"] = self.model
-        if isinstance(theirs, dict):
-            if isinstance(theirs.get("id"), str) and theirs["id"] and not self._is_created:
-                self.response["id"] = theirs["id"]
-            if isinstance(theirs.get("created_at"), int | float):
-                self.response["created"] = self.response["created_at"] = int(theirs["created_at"])
+        if isinstance(theirs.get("id"), str) and theirs["id"] and not self._is_created:
+            self.response["id"] = theirs["id"]
+        if isinstance(theirs.get("created_at"), int | float):
+            self.response["created"] = self.response["created_at"] = int(theirs["created_at"])
         for kind in ("response.created", "response.in_progress")[self._is_created :]:
             yield self._event(kind, {"response": objects.shown(self.response, [])})
 
@@ -308,9 +289,7 @@ class NativeStream(ResponseStream, PassedStream):
 
     def _item_event(self, kind: str, data: Json) -> Iterator[Event]:
         """Any other event; one of an item gets the id and index that the item was opened with."""
-        rest = {
-            name: value for name, value in data.items() if name not in ("type", "sequence_number", NAME_OF_UPSTREAM)
-        }
+        rest = {name: value for name, value in data.items() if name not in _OF_EVENT}
         item = data.get("item") if isinstance(data.get("item"), dict) else None
         if item is None and "item_id" not in data and "output_index" not in data:
             yield self._event(kind, rest)
@@ -344,8 +323,7 @@ class NativeStream(ResponseStream, PassedStream):
         return len(self._ids) - 1 if self._ids and not isinstance(index, int) else None
 
     def _native_end(self, data: Json) -> Iterator[Event]:
-        theirs = data.get("response")
-        answer: Json = dict(theirs) if isinstance(theirs, dict) else {}
+        answer: Json = dict(table_in(data, "response"))
         self.told = table_in(answer, "usage")
         finals = tables_in(answer, "output")
         outputs = []

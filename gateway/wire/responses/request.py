@@ -64,12 +64,7 @@ def refuse_unkept(body: Json) -> None:
 
 
 def to_chat(
-    body: Json,
-    history: list[Json],
-    hosted: Collection[str] = (),
-    carrier: Carrier = NO_CARRIER,
-    *,
-    first: int = 0,
+    body: Json, history: list[Json], hosted: Collection[str] = (), carrier: Carrier = NO_CARRIER, *, first: int = 0
 ) -> ChatRequest:
     """The chat request of a checked request.
 

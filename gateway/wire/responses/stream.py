@@ -26,9 +26,8 @@ is stored as the model wrote it, they are those of the unmasked text.
 """
 
 import itertools
-from collections import deque
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import aclosing
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -42,12 +41,13 @@ from gateway.wire.chat.said import called
 from gateway.wire.hosted_answer import (
     AnswerEnd,
     AnswerStart,
+    AnswerWriter,
+    BeforeEnd,
     CallPhase,
     Citations,
     ClientCall,
     HostedCall,
     HostedEvent,
-    HostedEvents,
     ReasoningPiece,
     Source,
     TextPiece,
@@ -66,22 +66,12 @@ _NO_ANSWER = ("reasoning", "compaction")
 """Items after which a message must follow, if it is an empty one."""
 
 
-BeforeEnd = Callable[[], Awaitable[None]]
 _PLAIN: Mapping[str, HostedItems] = MappingProxyType({})
 _UNSENT = Event.from_data({})
 """Replaces every event of an answer that is not streamed: only its response object is used."""
 
 
-class _FinalText:
-    """How many characters of a message have left, as masked."""
-
-    __slots__ = ("chars",)
-
-    def __init__(self) -> None:
-        self.chars = 0
-
-
-class ResponseStream:
+class ResponseStream(AnswerWriter):
     """One answer, streamed or whole. `body` is the caller's responses request; `on_end` gets the finished response
     object, once, as the model wrote it. `model`: the answer's public name until it says another.
 
@@ -124,33 +114,14 @@ class ResponseStream:
         self._usage_before: Json = {}
         self._hosted: dict[str, Json] = {}
         self._ends_turn = False  # the last hosted call does
-        self._final, self._chars = _FinalText(), 0  # of the open message: what has left, and what came
+        self._chars = 0  # of the open message
+        self._left = Counter[str]()  # characters of each message that have left, as masked
         self._positions: dict[int, Json] = {}  # of annotations in the unmasked text, by id(annotation)
 
     @property
     def places_links(self) -> bool:
         """Whether the positions of its citations are set when its events leave: of hosted tools."""
         return bool(self._kinds)
-
-    def take(self, pieces: list[HostedEvent]) -> EventBatch:
-        """Our events for those of one batch."""
-        return [made for each in pieces for made in self._events_for(each)]
-
-    async def run(self, events: HostedEvents, before_end: BeforeEnd | None = None) -> EventStream:
-        """The events of the whole stream. `before_end`: awaited when `on_end` has got the response, before the events
-        of its end. Raises what `events` and it raise."""
-        async with aclosing(events):
-            async for batch in events:
-                yield self.take(batch)
-        ending = list(self._ending())
-        if before_end is not None:
-            await before_end()
-        yield ending
-
-    async def whole(self, events: HostedEvents) -> Json:
-        """The response object of the same answer, not streamed. Raises what `events` raises."""
-        async with aclosing(events):
-            return self.made_of([each async for batch in events for each in batch])
 
     def from_chat(self, answer: Json) -> Json:
         """The response object of a whole, normal `chat.completion`.
@@ -170,12 +141,14 @@ class ResponseStream:
         self._on_end(self.response)
         return self.response
 
+    def take(self, pieces: Iterable[HostedEvent]) -> EventBatch:
+        """See AnswerWriter."""
+        return [made for each in pieces for made in self._events_for(each)]
+
     def made_of(self, events: Iterable[HostedEvent]) -> Json:
         """The response object of all events of an answer."""
         self._is_whole = True
-        for event in events:
-            deque(self._events_for(event), maxlen=0)
-        deque(self._ending(), maxlen=0)
+        self.write_all(events)
         return self.response
 
     def opening(self) -> list[Event]:
@@ -339,7 +312,7 @@ class ResponseStream:
         start, self._chars = self._chars, self._chars + len(piece.text)
         notes = [_citation(source, start, self._chars) for source in piece.citations]
         if self._kinds and not self._is_whole:
-            delta.finish = partial(self._finish_delta, self._final, notes)
+            delta.finish = partial(self._finish_delta, notes)
         yield delta
         part = self._message["content"][0]
         for note in notes:
@@ -362,11 +335,12 @@ class ResponseStream:
             yield self._event("response.output_text.annotation.added", fields)
         self._notes.clear()
 
-    def _finish_delta(self, final: _FinalText, notes: list[Json], data: Json) -> Json:
+    def _finish_delta(self, notes: list[Json], data: Json) -> Json:
         """Called with the masked delta, in the order of the stream: sets the positions of the links that it is."""
-        start, final.chars = final.chars, final.chars + len(data["delta"])
+        start = self._left[data["item_id"]]
+        end = self._left[data["item_id"]] = start + len(data["delta"])
         for note in notes:
-            note.update(start_index=start, end_index=final.chars)
+            note.update(start_index=start, end_index=end)
         return self._numbered(data)
 
     def _phase_events(self, call: HostedCall, phase: str) -> Iterator[Event]:
@@ -403,7 +377,7 @@ class ResponseStream:
         yield from self._close_reasoning()
         yield from self._close_message()
         self._is_refusal, part = is_refusal, objects.refusal_part("") if is_refusal else objects.text_part("")
-        self._final, self._chars = _FinalText(), 0
+        self._chars = 0
         item = objects.message_item(objects.new_id("msg"), "in_progress", [])
         yield from self._open(item)
         self._message = item
@@ -467,6 +441,10 @@ class ResponseStream:
         self._closed.add(item["id"])
         fields = {"output_index": self._indices[id(item)], "item": self._copy(item)}
         yield self._event("response.output_item.done", fields)
+
+    def ending(self) -> EventBatch:
+        """See AnswerWriter. `on_end` gets the response here."""
+        return list(self._ending())
 
     def _ending(self) -> Iterator[Event]:
         output, finish_reason = self.response["output"], self._end.finish_reason

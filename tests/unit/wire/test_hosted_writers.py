@@ -183,7 +183,7 @@ async def test_chat_has_annotations_and_an_empty_line_between_texts(stream: bool
     whole_call = {"index": 0, "id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a":1}'}}
     events = [*WHOLE[:-1], TextPiece("no", is_refusal=True), ClientCall(whole_call), END]
     if stream:
-        chunks = await sent(HostedChat(body, "m").chunks(played(events)))
+        chunks = await sent(HostedChat(body, "m").run(played(events)))
         deltas = [choice["delta"] for chunk in chunks for choice in chunk["choices"]]
         text = "".join(delta.get("content") or "" for delta in deltas)
         notes = [note for delta in deltas for note in delta.get("annotations") or ()]

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from gateway.wire.parameters import PRESETS, refused_parameter, rules_of
+from gateway.wire.chat.presets import PRESETS, rules_of
+from gateway.wire.parameters import refused_parameter
 
 ASKED: dict[str, Any] = {"messages": [], "max_completion_tokens": 9, "reasoning_effort": "none", "top_k": 3, "seed": 1}
 

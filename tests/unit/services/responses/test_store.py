@@ -4,12 +4,7 @@ import pytest
 
 from gateway.domain import Caller, Event, EventStream, Json
 from gateway.errors import InvalidRequest, NotFound, StateUnavailable
-from gateway.services.responses.store import (
-    MAX_HISTORY_BYTES,
-    MAX_HISTORY_ITEMS,
-    ResponseStore,
-    Storing,
-)
+from gateway.services.responses.store import MAX_HISTORY_BYTES, MAX_HISTORY_ITEMS, ResponseStore, Storing
 from gateway.shared_state.memory import MemoryEntries
 from gateway.shared_state.port import Entry, StateDown
 

@@ -4,14 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway import schemas
 from gateway.domain import Json
-from gateway.schemas import Checker
+from gateway.schemas import Checker, load
 from gateway.services.completion.turns import Turn, TurnMemory
+from gateway.wire.chat.call_ids import MARK
+from gateway.wire.chat.kept import BETWEEN_TURNS
 from gateway.wire.chat.request import UpstreamOptions, image_parts, plain_chat, to_upstream
 
-CHAT = Checker(schemas.load("chat"))
-PLAIN = Checker(plain_chat(schemas.load("chat")))
+CHAT = Checker(load("chat"))
+PLAIN = Checker(plain_chat())
 CALL = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 TEXT = {"type": "text", "text": "Hi"}
 
@@ -36,8 +37,8 @@ def body_of(*messages: Json) -> Json:
         ({"role": "tool", "content": "Hi"}, False),
         ({"role": "function", "name": "f", "content": "Hi"}, False),
         ({"role": "assistant", "content": None, "function_call": {"name": "f"}}, False),
-        ({"role": "assistant", "content": "Hi", "reasoning_content": "Hm"}, False),
-        ({"role": "assistant", "content": "", "tool_calls": [{**CALL, "id": "call_1_again_2"}]}, False),
+        *(({"role": "assistant", "content": "Hi", name: "Hm"}, False) for name in BETWEEN_TURNS),
+        ({"role": "assistant", "content": "", "tool_calls": [{**CALL, "id": f"call_1{MARK}2"}]}, False),
     ],
 )
 def test_a_message_is_plain_when_every_upstream_gets_it_as_it_came(message: Json, is_plain: bool) -> None:

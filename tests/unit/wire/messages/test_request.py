@@ -6,6 +6,7 @@ import pytest
 
 from gateway.domain import Json
 from gateway.errors import GatewayError, InvalidRequest, Overloaded, RateLimited, UpstreamError, UpstreamRefused
+from gateway.wire.chat.presets import rules_of
 from gateway.wire.chat.request import UpstreamOptions, to_upstream
 from gateway.wire.hosted_answer import HostedEvents, ReasoningPiece, TextPiece
 from gateway.wire.messages.client_tools import long_names, named_block
@@ -14,7 +15,6 @@ from gateway.wire.messages.hosted_search import block_id, open_calls, web_wish
 from gateway.wire.messages.request import to_chat
 from gateway.wire.messages.stream import MessageStream
 from gateway.wire.messages.tools import forced_kind, left_out
-from gateway.wire.parameters import rules_of
 
 USE: Json = {"type": "tool_use", "id": "t1", "name": "add", "input": {"a": 1}}
 TOOLS: list[Json] = [{"name": "add", "input_schema": {"type": "object"}}, {"name": "sub", "input_schema": {}}]
