@@ -15,7 +15,7 @@ import pytest
 from tests.support.paths import ROOT
 
 BUDGETS = {
-    "access": 1829,
+    "access": 1824,
     "app": 1035,
     "bench": 6863,
     "calls": 763,
@@ -28,17 +28,17 @@ BUDGETS = {
     "geometry": 1019,
     "mcp": 784,
     "ocr": 4686,
-    "providers": 1995,
+    "providers": 1971,
     "resilience": 433,
     "runtime": 1376,
     "sanitize": 6327,
     "schemas": 242,
-    "services": 5904,
+    "services": 5807,
     "shared_state": 1293,
-    "tests": 51521,
+    "tests": 51518,
     "top": 881,
     "web": 3701,
-    "wire": 7445,
+    "wire": 7149,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {
