@@ -33,12 +33,12 @@ BUDGETS = {
     "runtime": 1376,
     "sanitize": 6327,
     "schemas": 242,
-    "services": 5807,
+    "services": 5833,
     "shared_state": 1293,
-    "tests": 51518,
+    "tests": 51549,
     "top": 881,
     "web": 3701,
-    "wire": 7149,
+    "wire": 7184,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {

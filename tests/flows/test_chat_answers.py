@@ -71,33 +71,59 @@ JSON_FORMS: dict[str, dict[str, Any]] = {
 def json_text(path: str, data: Any) -> str:
     if path == CHAT:
         return str(data["choices"][0]["message"]["content"])
-    return str(data["content"][0]["text"] if path == MESSAGES else data["output"][0]["content"][0]["text"])
+    return str(data["content"][0]["text"] if path == MESSAGES else data["output"][-1]["content"][0]["text"])
 
 
-@pytest.mark.parametrize("path", JSON_FORMS)
+JSON_DOORS = [*((path, "chat") for path in JSON_FORMS), (RESPONSES, "native"), (MESSAGES, "native")]
+
+
+async def json_door(start_gateway: StartGateway, upstream: Upstream, path: str, speaks: str) -> InProcessGateway:
+    """A gateway whose upstream speaks chat, or the interface of the path itself."""
+    name = path.rpartition("/")[2]
+    return await start_gateway(toml(upstream, **({name: "'native'"} if speaks == "native" else {})))
+
+
+def json_answer(path: str, speaks: str, text: str, finish: str = "stop") -> up.Script:
+    if speaks == "chat":
+        return up.answer(up.completion(text, finish))
+    if path == MESSAGES:
+        reason = {"stop": "end_turn", "length": "max_tokens"}[finish]
+        content = [{"type": "text", "text": text}]
+        return up.answer({"id": "m", "type": "message", "content": content, "stop_reason": reason})
+    part = {"type": "output_text", "text": text, "annotations": [], "logprobs": [{"token": text}]}
+    item = {"type": "message", "id": "i", "role": "assistant", "content": [part]}
+    cut = {"incomplete_details": {"reason": "max_output_tokens"}} if finish == "length" else {}
+    return up.answer({"id": "r", "object": "response", "output": [{"type": "reasoning", "summary": []}, item], **cut})
+
+
+@pytest.mark.parametrize(("path", "speaks"), JSON_DOORS)
 @pytest.mark.parametrize(
     "text",
     ['{"a": 1}', '```json\n{"a": 1}\n```', 'Sure! Here it is:\n\n{"a": 1}\n\nAnything else?', 'x {y} ```\n{"a": 1}```'],
 )
-async def test_what_is_around_json_goes(server: InProcessGateway, upstream: Upstream, path: str, text: str) -> None:
-    upstream.will(up.answer(up.completion(text)))
+async def test_what_is_around_json_goes(
+    start_gateway: StartGateway, upstream: Upstream, path: str, speaks: str, text: str
+) -> None:
+    server = await json_door(start_gateway, upstream, path, speaks)
+    upstream.will(json_answer(path, speaks, text))
     status, data, _ = await ask(server, path, **JSON_FORMS[path])
     assert status == 200 and json_text(path, data) == '{"a": 1}' and len(upstream.seen) == 1
     assert ("words around its JSON" in str(data)) == (text != '{"a": 1}')
 
 
-@pytest.mark.parametrize("path", JSON_FORMS)
+@pytest.mark.parametrize(("path", "speaks"), JSON_DOORS)
 async def test_an_answer_that_is_no_json_is_asked_for_once_more(
-    server: InProcessGateway, upstream: Upstream, path: str
+    start_gateway: StartGateway, upstream: Upstream, path: str, speaks: str
 ) -> None:
-    none = up.answer(up.completion("Sure! {Here} it is"))
-    upstream.will(none, up.answer(up.completion('{"a": 1}')))
+    server = await json_door(start_gateway, upstream, path, speaks)
+    none = json_answer(path, speaks, "Sure! {Here} it is")
+    upstream.will(none, json_answer(path, speaks, '{"a": 1}'))
     status, data, _ = await ask(server, path, **JSON_FORMS[path])
     assert status == 200 and json_text(path, data) == '{"a": 1}' and len(upstream.seen) == 2
     upstream.will(none, none)
     status, data, _ = await ask(server, path, **JSON_FORMS[path])
     assert (status, data["error"]["code"]) == (502, "invalid_json_answer") and len(upstream.seen) == 4
-    upstream.will(up.answer(up.completion("cut {", "length")))
+    upstream.will(json_answer(path, speaks, "cut {", "length"))
     assert (await ask(server, path, **JSON_FORMS[path]))[0] == 200
 
 
@@ -109,12 +135,25 @@ async def test_there_is_no_second_try_without_a_budget_for_it(start_gateway: Sta
     assert (status, data["error"]["code"]) == (502, "invalid_json_answer") and len(upstream.seen) == 1
 
 
-@pytest.mark.parametrize("path", JSON_FORMS)
+def json_stream(path: str, speaks: str, pieces: list[str]) -> up.Script:
+    if speaks == "chat":
+        return up.stream(*up.text_stream(pieces))
+    if path == RESPONSES:
+        item = {"type": "message", "content": [{"type": "output_text", "text": "".join(pieces)}]}
+        return up.stream(up.frame({"type": "response.completed", "response": {"output": [item]}}))
+    deltas = [{"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": p}} for p in pieces]
+    start = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
+    end = [{"type": "message_delta", "delta": {"stop_reason": "end_turn"}}, {"type": "message_stop"}]
+    return up.stream(*map(up.frame, [{"type": "message_start", "message": {"id": "m"}}, start, *deltas, *end]))
+
+
+@pytest.mark.parametrize(("path", "speaks"), JSON_DOORS)
 @pytest.mark.parametrize("text", ['{"a": 1}', 'Here: {"a": 1}', "nope"])
 async def test_a_stream_says_where_it_is_no_json(
-    server: InProcessGateway, upstream: Upstream, path: str, text: str
+    start_gateway: StartGateway, upstream: Upstream, path: str, speaks: str, text: str
 ) -> None:
-    upstream.will(up.stream(*up.text_stream([text[:3], text[3:]])))
+    server = await json_door(start_gateway, upstream, path, speaks)
+    upstream.will(json_stream(path, speaks, [text[:3], text[3:]]))
     status, events, _ = await send(server, path, {**ASK, "stream": True, **JSON_FORMS[path]})
     assert status == 200 and ("is no JSON, or has words" in str(events[-3:])) == (text != '{"a": 1}')
 

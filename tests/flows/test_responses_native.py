@@ -65,7 +65,8 @@ async def read(server: InProcessGateway, **body: Any) -> list[Any]:
 
 
 async def test_a_whole_answer_is_mended_and_stored_here(native: InProcessGateway, upstream: Upstream) -> None:
-    upstream.will(up.answer(DONE))
+    text = '{"a": 1}'
+    upstream.will(up.answer({**DONE, "output": [{**MESSAGE, "content": [{**TEXT, "text": text}]}]}))
     body = {"input": "hi", "user": "me", "response_format": {"type": "json_object"}, "api_key": "no"}
     status, data, _ = await ask(native, "/v1/responses", **body)
     assert status == 200 and data["model"] == "SvcLLM" and data["created"] == data["created_at"] == 17
@@ -77,7 +78,7 @@ async def test_a_whole_answer_is_mended_and_stored_here(native: InProcessGateway
     upstream.will(up.answer({**DONE, "id": "resp_two"}))
     await ask(native, "/v1/responses", input="and?", previous_response_id="resp_up")
     texts = [part["text"] for item in upstream.last.body["input"] for part in item["content"]]
-    assert texts == ["hi", "Hello", "and?"] and "previous_response_id" not in upstream.last.body
+    assert texts == ["hi", text, "and?"] and "previous_response_id" not in upstream.last.body
 
 
 @pytest.mark.parametrize("field", [{"stop": ["x"]}, {"presence_penalty": 1}])

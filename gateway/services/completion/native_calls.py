@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from gateway.domain import CallBudget, EventBatch, EventStream, Json, RequestStats
 from gateway.errors import UpstreamError, UpstreamRefused
 from gateway.services.completion.attempts import Attempt, ModelEntry, Plan
-from gateway.services.completion.service import FREE, CompletionService, count_usage, first_within
+from gateway.services.completion.service import FREE, CompletionService, as_json, count_usage, first_within
 from gateway.wire.chat.answer import AnswerContext, told_usage
 from gateway.wire.chat.request import UpstreamOptions
 from gateway.wire.hosted_answer import AnswerWriter, events_of, events_of_whole
@@ -61,6 +61,14 @@ class NativeCalls(ABC):
     def mended(self, answer: Json, body: Json, model: str, backend: Json) -> tuple[Json, int]:
         """A whole answer in the form that callers get, and how many bytes a model has written in it."""
 
+    @abstractmethod
+    def json_kind(self, body: Json) -> str:
+        """The kind of JSON that a request wants; empty for none (`wire.chat.json_answer`)."""
+
+    @abstractmethod
+    def mend_json(self, answer: Json, kind: str) -> bool:
+        """Whether an answer is JSON; what is around it is left out."""
+
     def asked(self, body: Json) -> Json:
         """The body with chat's names of what budgets are about."""
         return body
@@ -75,10 +83,16 @@ class NativeCalls(ABC):
 
     async def complete(self, body: Json, earlier: Sequence[Json], stats: RequestStats) -> Json:
         """The whole answer to a request. Raises GatewayError."""
+
+        async def ask() -> Json:
+            return await self.whole(await self.begun(body, earlier, stats), stats)
+
         try:
             await self.prepare(body, earlier)
-            return await self.whole(await self.begun(body, earlier, stats), stats)
+            return await as_json(ask, self.json_kind(body), self.mend_json)
         except UpstreamError as error:
+            if error.code == "invalid_json_answer":
+                raise
             name = self.chat_fallback(error, body["model"])
         chat, writer = self.translated(body, earlier, stats, None)
         return writer.made_of(events_of_whole(await self._completions.complete({**chat, "model": name}, stats)))

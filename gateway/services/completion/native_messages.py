@@ -7,6 +7,7 @@ from gateway.domain import EventBatch, Json, RequestStats
 from gateway.errors import UpstreamError, UpstreamRefused
 from gateway.services.completion.images import MAX_IMAGES
 from gateway.services.completion.native_calls import NativeCall, NativeCalls
+from gateway.wire.chat.json_answer import mend_texts
 from gateway.wire.chat.request import UpstreamOptions
 from gateway.wire.hosted_answer import AnswerWriter
 from gateway.wire.messages.native import (
@@ -19,7 +20,7 @@ from gateway.wire.messages.native import (
     written_bytes,
     written_in,
 )
-from gateway.wire.messages.request import to_chat
+from gateway.wire.messages.request import json_kind, to_chat
 from gateway.wire.messages.stream import MessageStream
 from gateway.wire.native_stream import PassedStream
 from gateway.wire.untrusted_json import count_in, table_in
@@ -60,6 +61,17 @@ class NativeMessages(NativeCalls):
     def usage(self, told: object) -> Json:
         """See NativeCalls."""
         return chat_usage(told)
+
+    def json_kind(self, body: Json) -> str:
+        """See NativeCalls."""
+        return json_kind(body)
+
+    def mend_json(self, answer: Json, kind: str) -> bool:
+        """See NativeCalls."""
+        if answer.get("stop_reason") != "end_turn":
+            return True
+        texts = [block for block in answer["content"] if isinstance(block.get("text"), str)]
+        return mend_texts(texts, kind, answer["provider_specific_fields"])
 
     def written_in(self, events: EventBatch) -> int:
         """See NativeCalls."""

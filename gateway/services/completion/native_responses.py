@@ -5,12 +5,15 @@ from collections.abc import Sequence
 from gateway.domain import EventBatch, Json, RequestStats
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.completion.native_calls import NativeCall, NativeCalls
+from gateway.wire.chat.json_answer import mend_texts
 from gateway.wire.chat.request import UpstreamOptions
 from gateway.wire.hosted_answer import AnswerWriter
 from gateway.wire.native_stream import PassedStream
 from gateway.wire.responses.native import (
     NativeStream,
     image_parts,
+    json_kind,
+    json_parts,
     refuse_hosts,
     repair_response,
     said_bytes,
@@ -39,6 +42,15 @@ class NativeResponses(NativeCalls):
         """See NativeCalls. Raises UpstreamError."""
         response = repair_response(answer, body, model, backend)
         return response, sum(map(said_bytes, response["output"]))
+
+    def json_kind(self, body: Json) -> str:
+        """See NativeCalls."""
+        return json_kind(body)
+
+    def mend_json(self, answer: Json, kind: str) -> bool:
+        """See NativeCalls."""
+        parts = json_parts(answer)
+        return parts is None or mend_texts(parts, kind, answer["provider_specific_fields"])
 
     def written_in(self, events: EventBatch) -> int:
         """See NativeCalls."""

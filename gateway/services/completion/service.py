@@ -7,7 +7,7 @@ retries, `wire` normalises.
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, nullcontext
 from functools import partial
 from typing import NamedTuple
@@ -28,6 +28,20 @@ from gateway.wire.chat.kept import NO_CARRIER, Carrier
 from gateway.wire.chat.request import ImagePlace, image_parts, is_legacy, to_upstream
 from gateway.wire.chat.stream import ChatStream
 from gateway.wire.untrusted_json import count_in, table_in, utf8_size
+
+
+async def as_json(ask: Callable[[], Awaitable[Json]], kind: str, mend: Callable[[Json, str], bool]) -> Json:
+    """An answer of `ask`, of a kind of JSON if there is one: `mend` returns whether it is, once mended. Raises what
+    `ask` raises, and UpstreamError with code `invalid_json_answer`."""
+    answer = await ask()
+    if not kind or mend(answer, kind):
+        return answer
+    with contextlib.suppress(BudgetSpent):
+        answer = await ask()
+        if mend(answer, kind):
+            return answer
+    raise UpstreamError("the model did not answer with JSON", code="invalid_json_answer")
+
 
 FREE = nullcontext()
 """In the place of a reservation where nothing binds."""
@@ -62,15 +76,8 @@ class CompletionService:
 
         Raises as it, and UpstreamError with code `invalid_json_answer`.
         """
-        answer = await self.complete_once(body, stats, is_plain)
         kind = wanted(body) if body.get("response_format") else ""
-        if not kind or mend_answer(answer, kind):
-            return answer
-        with contextlib.suppress(BudgetSpent):
-            answer = await self.complete_once(body, stats, is_plain)
-            if mend_answer(answer, kind):
-                return answer
-        raise UpstreamError("the model did not answer with JSON", code="invalid_json_answer")
+        return await as_json(lambda: self.complete_once(body, stats, is_plain), kind, mend_answer)
 
     async def complete_once(self, body: Json, stats: RequestStats, is_plain: bool = False) -> Json:
         """A normal `chat.completion` object (see `wire.chat.answer.normalise_answer`) for a checked chat body.

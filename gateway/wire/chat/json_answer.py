@@ -74,6 +74,27 @@ def mend_answer(answer: Json, kind: str) -> bool:
     return True
 
 
+def mend_texts(parts: list[Json], kind: str, fields: Json) -> bool:
+    """The same of an answer in another form: of its texts, which together are to be JSON. `fields`: its
+    `provider_specific_fields`."""
+    text = "".join(part["text"] for part in parts)
+    found = json_in(text, kind)
+    if found is None:
+        return False
+    if found is not text:
+        for part, words in zip(parts, [found] + [""] * len(parts), strict=False):
+            part.pop("logprobs", None)
+            part |= {"text": words, **({"annotations": []} if "annotations" in part else {})}
+        warn(fields, AROUND)
+    return True
+
+
+def warn_of_stream(text: str, kind: str, fields: Json) -> None:
+    """Adds a warning where the whole text of a stream is not just JSON."""
+    if json_in(text, kind) is not text:
+        warn(fields, STREAMED)
+
+
 def warn(fields: Json, warning: str) -> None:
     """Adds a warning to a choice's `provider_specific_fields`."""
     warnings: list[Any] = fields.get("warnings") or []

@@ -45,7 +45,7 @@ from gateway.wire.chat.answer import (
 )
 from gateway.wire.chat.calls import CallDeltas
 from gateway.wire.chat.chunk_relay import MAX_RELAYED_BYTES, ChunkPattern, split_around_content
-from gateway.wire.chat.json_answer import STREAMED, json_in, warn
+from gateway.wire.chat.json_answer import warn_of_stream
 from gateway.wire.chat.kept import SHOWN_AS_TEXT, StateSoFar
 from gateway.wire.chat.over_responses import to_completion
 from gateway.wire.chat.said import called, place_of, said
@@ -275,9 +275,8 @@ class ChatStream:
         fields = self._context.fields()
         if estimated:
             fields["usage_estimated"] = True
-        text = "".join(choice.text)
-        if self._json_kind and choice.finish == "stop" and json_in(text, self._json_kind) is not text:
-            warn(fields, STREAMED)
+        if self._json_kind and choice.finish == "stop":
+            warn_of_stream("".join(choice.text), self._json_kind, fields)
         ending = {"index": index, "delta": {}, "logprobs": None, "finish_reason": choice.finish}
         return Event.from_data(self._envelope([{**choice.others, **ending, "provider_specific_fields": fields}]))
 

@@ -16,11 +16,12 @@ from gateway.domain import ANTHROPIC_VERSION, SEALED, Event, EventBatch, Json
 from gateway.errors import InvalidRequest, UpstreamError
 from gateway.wire.caller_addresses import refuse_addresses, refuse_in_tools, refuse_media
 from gateway.wire.chat.answer import NAME_OF_UPSTREAM
+from gateway.wire.chat.json_answer import warn_of_stream
 from gateway.wire.chat.request import ImagePlace, without_hosts
 from gateway.wire.messages.blocks import stop_event
 from gateway.wire.messages.content import NO_FILES, NO_PDF
 from gateway.wire.messages.object import new_message, usage_object
-from gateway.wire.messages.request import refuse_unserved
+from gateway.wire.messages.request import json_kind, refuse_unserved
 from gateway.wire.messages.stream import MessageStream, closing, named
 from gateway.wire.native_stream import PassedStream
 from gateway.wire.untrusted_json import count_in, table_in, tables_in, utf8_size
@@ -235,6 +236,7 @@ class NativeMessageStream(MessageStream, PassedStream):
         self._held: list[Json] | None = None
         self._held_bytes = 0
         self._open: Any = None
+        self._json_kind, self._texts = json_kind(body), list[str]()
 
     def note(self, events: EventBatch) -> None:
         """See PassedStream."""
@@ -255,8 +257,13 @@ class NativeMessageStream(MessageStream, PassedStream):
             yield from self._hold(data)
         elif kind == "message_delta":
             self.told |= {name: each for name, each in table_in(data, "usage").items() if each is not None}
-            yield named({**data, "provider_specific_fields": self.backend or {}})
+            fields = dict(self.backend or {})
+            if self._json_kind and table_in(data, "delta").get("stop_reason") == "end_turn":
+                warn_of_stream("".join(self._texts), self._json_kind, fields)
+            yield named({**data, "provider_specific_fields": fields})
         else:
+            if self._json_kind and isinstance(text := table_in(data, "delta").get("text"), str):
+                self._texts.append(text)
             self.is_over = kind == "message_stop"
             yield named(data) if not is_signed(table_in(data, "content_block")) else _untouched(data)
 

@@ -102,6 +102,12 @@ def _without_billing(system: Any) -> Any:
     return system
 
 
+def json_kind(body: Json) -> str:
+    """The kind of JSON that a request wants; empty for none (`wire.chat.json_answer`)."""
+    form = table_in(table_in(body, "output_config"), "format") or table_in(body, "output_format")
+    return "json_schema" if form.get("type") == "json_schema" else ""
+
+
 def _set_output(chat: Json, body: Json) -> None:
     """`reasoning_effort` and `response_format`, from `output_config` (and `output_format`, its older name)."""
     config = body.get("output_config") or {}
@@ -112,8 +118,8 @@ def _set_output(chat: Json, body: Json) -> None:
         if effort not in EFFORTS:
             raise InvalidRequest(f"output_config.effort: must be {', '.join(EFFORTS)}", param="output_config.effort")
         chat["reasoning_effort"] = effort
-    form = config.get("format") or body.get("output_format")
-    if isinstance(form, dict) and form.get("type") == "json_schema":
+    if json_kind(body):
+        form = table_in(config, "format") or body["output_format"]
         schema = form.get("schema") or {}
         named = {"name": "output", "schema": schema, "strict": _demands_all(schema)}
         chat["response_format"] = {"type": "json_schema", "json_schema": named}

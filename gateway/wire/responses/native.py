@@ -13,12 +13,14 @@ from gateway.errors import InvalidRequest, UpstreamError
 from gateway.wire import sse
 from gateway.wire.caller_addresses import refuse_addresses, refuse_in_items, refuse_in_tools, refuse_media
 from gateway.wire.chat.answer import NAME_OF_UPSTREAM, told_usage
+from gateway.wire.chat.json_answer import wanted, warn_of_stream
 from gateway.wire.chat.request import ImagePlace, UpstreamOptions, flat, result_head, with_parameters, without_hosts
 from gateway.wire.chat.said import arguments_text
 from gateway.wire.native_stream import PassedStream
 from gateway.wire.openai_error import error_in_stream
 from gateway.wire.responses import object as objects
 from gateway.wire.responses.call_kinds import CALL_KINDS, KIND_OF_CALL
+from gateway.wire.responses.request import response_format
 from gateway.wire.responses.sent_items import SentItems
 from gateway.wire.responses.stream import ResponseStream
 from gateway.wire.untrusted_json import count_in, table_in, tables_in, utf8_size, words_of
@@ -188,6 +190,20 @@ def repair_response(answer: Any, body: Json, model: str, backend: Json) -> Json:
     return response
 
 
+def json_kind(body: Json) -> str:
+    """The kind of JSON that a request wants; empty for none (`wire.chat.json_answer`)."""
+    return wanted({"response_format": response_format(body)})
+
+
+def json_parts(response: Json) -> list[Json] | None:
+    """The texts of a response's last message, which are to be JSON; None where it did not end by itself or refuses."""
+    if response["provider_specific_fields"]["finish_reason"] != "stop":
+        return None
+    messages = [item["content"] for item in response["output"] if item["type"] == "message"]
+    parts: list[Json] = messages[-1] if messages else []
+    return None if any(part["type"] != "output_text" for part in parts) else parts
+
+
 def repair_item(item: Json) -> Json:
     """A copy of an output item with every required key of its type; items of unknown types only get an id."""
     kind = item["type"] if isinstance(item.get("type"), str) and item["type"] else "message"
@@ -341,6 +357,8 @@ class NativeStream(ResponseStream, PassedStream):
             answer["status"] = "incomplete"
         merged = {**answer, "output": outputs, "id": self.response["id"], "created_at": self.response["created_at"]}
         final = repair_response(merged, self._body, self.model, self.backend or {})
+        if (kind := json_kind(self._body)) and (parts := json_parts(final)) is not None:
+            warn_of_stream("".join(part["text"] for part in parts), kind, final["provider_specific_fields"])
         self.response.update(final)
         self.is_over = True
         self._on_end(final)

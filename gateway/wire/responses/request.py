@@ -88,7 +88,7 @@ def to_chat(
     if (limit := body.get("max_output_tokens")) is not None:
         chat["max_tokens"] = limit
     settings = {**body, **messages.settings} if messages.settings else body
-    if (form := _format(settings)) is not None:
+    if (form := response_format(settings)) is not None:
         chat["response_format"] = form
     if effort := table_in(settings, "reasoning").get("effort"):
         chat["reasoning_effort"] = effort
@@ -127,7 +127,7 @@ def _add_instructions(messages: MessageBuilder, instructions: str | list[Json] |
             messages.add(item, f"instructions[{index}]")
 
 
-def _format(body: Json) -> Json | None:
+def response_format(body: Json) -> Json | None:
     """`text.format`, or the specification's `response_format`, in chat's form; None for plain text."""
     form = table_in(table_in(body, "text"), "format") or table_in(body, "response_format")
     if form.get("type", "text") == "text":
