@@ -143,6 +143,8 @@ class Phones:
     def find(self, run: DigitRun) -> Finding | None:
         """The telephone number that the run holds, with its extension, in folded offsets; None when it holds none."""
         start, end, lower = run.start, run.end, self._lower
+        if len(set(run.digits)) == 1:
+            return None  # a placeholder
         if run.after.isalnum():
             is_glued = not _EXTENSION.match(lower, end)
             if is_glued and run.before == b"+" and len(run.groups) > 1:

@@ -123,6 +123,9 @@ _NAMED_DIGEST = re.compile(
     rb"(?i:\b(?:sha-?[0-9]{1,3}|md5|blake[23][bs]?|digest|checksum|integrity|etag))[\"'`]?[:= _-]{1,2}[\"'`]?\Z"
 )
 _ID_REACH_CHARS = 80
+_THING = re.compile(rb"(?<![A-Za-z])([A-Za-z]{4,20})(?:[_-]?[iI][dD])?[\"'`]?(?: ?[:=/(#]| is)?\s?[\"'`]?\Z")
+"""The name of a thing right before a word, whose prefix may be short for it."""
+_KEY_THING = re.compile(rb"key|token|secret|pass|cred|auth|code|bearer")
 _ULID = re.compile(rb"0[0-9][0-9A-HJKMNP-TV-Z]{24}")
 """An id that begins with its time, in the letters of Crockford's base32."""
 _KEY_WORDS = frozenset(
@@ -172,6 +175,11 @@ def _is_id(text: bytes, start: int, words: set[bytes], tail: bytes) -> bool:
     """Whether a prefix, the name before it, or the form of the rest says that this names a thing."""
     if not words.isdisjoint(_ID_WORDS) or _ULID.fullmatch(tail):
         return True
+    thing = _THING.search(text, max(0, start - _ID_REACH_CHARS), start)
+    if thing is not None and len(words) == 1 and _KEY_THING.search(name := thing[1].lower()) is None:
+        prefix, letters = next(iter(words)), iter(name)
+        if prefix[:1] == name[:1] and all(each in letters for each in prefix):
+            return True  # `project prj_…`
     return _NAMED_ID.search(text, max(0, start - _ID_REACH_CHARS), start) is not None
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from bench.masks import Masks
 from tests.support.paths import GOLDEN
 
-FOUND, WHOLE, TOUCHED = 161, 64, 3
+FOUND, WHOLE, TOUCHED = 161, 64, 1
 REQUESTS, RESPONSES = Masks("requests"), Masks("responses")
 
 

@@ -36,6 +36,8 @@ def test_a_key_behind_a_colon_is_found_without_the_name_before_it() -> None:
     "text",
     [
         'projectId: "prj_Wq7xK2mZ9tRb4Lp8Yd3Nc5Vh"',
+        "the deployment dpl_7Wq7xK2mZ9tRb4Lp8Yd3Nc5Vh of workspace: wsp_2mZ9tRb4Lp8Yd3Nc5VhWq7xK",
+        "Call 888-888-8888 for a demo",
         '{"resource_id": "dt_2x9GhoK0TZRsohWzv1b9It8J1AB"}',
         "evnt_01ARZ3NDEKTSV4RRFFQ69G5FAV",
         "flask/app.py,sha256=gy_OJqE1YslJ2RIix0Eq3x0B8IPfoH-Gcc2sQMIO0Sw,666",
