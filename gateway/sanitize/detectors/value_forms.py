@@ -256,7 +256,7 @@ _CALL = re.compile(
     rb"\A[$@]?[A-Za-z_][\w.:>-]*[!?]?\("
     rb"(?:[\w.:$&\[\]('/*=-]*(?:\)(?:[.:\[()'/*=-][\w.:$&\[\]()'/*=-]*)?)?|.*\)[;,]?)"
 )
-_VARIABLE = re.compile(rb"\$(?:[A-Za-z_](?:[\w.:>\[\](){}-]|(?<=\[)\$)*|[({].*|\d?)")
+_VARIABLE = re.compile(rb"\$(?:[A-Za-z_](?:[\w.:>\[\](){}-]|(?<=\[)\$)*+|[({].*|\d?)")
 _MEMBER = re.compile(rb"\A[a-z]+\.[a-z][a-z.]*$")
 _IDENTIFIER = re.compile(rb"[A-Za-z]*+\d{0,4}+(?:[._/:+~-]{1,2}[A-Za-z]*+\d{0,4}+)*+")
 _PRODUCT_KEY = re.compile(

@@ -71,7 +71,7 @@ _AWS_SECRET = re.compile(
 _FILLER = re.compile(rb"x{5}|X{5}|(?<![A-Za-z])(?:your|Your|YOUR)|(?i:placeholder)")
 """A placeholder for a token in documentation, with the maker's prefix. Shorter rows and letters of both cases come in
 random tokens (one in 1,000)."""
-_WORDS = re.compile(rb"[a-z]{2,6}(?:[_.-](?:[0-9]{1,2}|[A-Z]?[a-z]{2,}[A-Za-z]*))+")
+_WORDS = re.compile(rb"[a-z]{2,6}(?:[_.-](?:[0-9]{1,2}|[A-Z]?[a-z]{2,}[A-Za-z]*))++")
 _MIN_DIFFERENT = 8
 """24 random hexadecimal characters have 12.5 different ones on average, rarely fewer than eight."""
 
