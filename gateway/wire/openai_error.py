@@ -178,7 +178,7 @@ def upstream_error(status: int, body: Any, retry_after_s: float | None, sent: It
 _NOT_SERVED = "the upstream does not serve this; the operator must check its base_url and model"
 _OPERATORS: Mapping[int, tuple[str, str]] = {
     401: (
-        "the upstream did not accept the gateway's key; the operator must set its api_key anew",
+        "the upstream did not accept the gateway's key; the operator must set its credentials anew",
         "upstream_credentials",
     ),
     402: ("the upstream's account has no credit; the operator must add some", "upstream_payment"),

@@ -24,7 +24,7 @@ BUDGETS = {
     "config": 841,
     "console": 0,
     "embedded": 346,
-    "engines": 17276,
+    "engines": 17274,
     "geometry": 1019,
     "mcp": 784,
     "ocr": 4686,

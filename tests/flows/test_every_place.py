@@ -66,7 +66,7 @@ async def sent_places(server: InProcessGateway, upstream: Upstream, path: str, b
 
 
 async def test_no_place_of_a_chat_request_lets_a_secret_out(chat_only: InProcessGateway, upstream: Upstream) -> None:
-    upstream.will(up.answer())
+    upstream.will(up.answer(up.completion("{}")))
     assert len(list(places(CHAT_REQUEST))) > 200
     leaks, reached = await sent_places(chat_only, upstream, "/v1/chat/completions", CHAT_REQUEST)
     assert leaks == [] and reached > 100
@@ -78,7 +78,7 @@ async def test_no_place_of_a_responses_request_lets_a_secret_out(
 ) -> None:
     is_native = form == "native"
     server = await start_gateway(toml(upstream, responses="'native'" if is_native else "'translate'") + SETTINGS)
-    upstream.will(up.answer(RESPONSE_ANSWER) if is_native else up.answer())
+    upstream.will(up.answer(RESPONSE_ANSWER if is_native else up.completion("{}")))
     # A translated model keeps no stored prompts: the field is refused there, with or without a secret.
     body = RESPONSES_REQUEST if is_native else {k: v for k, v in RESPONSES_REQUEST.items() if k != "prompt"}
     leaks, reached = await sent_places(server, upstream, "/v1/responses", body)
