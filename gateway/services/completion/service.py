@@ -30,19 +30,6 @@ from gateway.wire.chat.stream import ChatStream
 from gateway.wire.untrusted_json import count_in, table_in, utf8_size
 
 
-async def as_json(ask: Callable[[], Awaitable[Json]], kind: str, mend: Callable[[Json, str], bool]) -> Json:
-    """An answer of `ask`, of a kind of JSON if there is one: `mend` returns whether it is, once mended. Raises what
-    `ask` raises, and UpstreamError with code `invalid_json_answer`."""
-    answer = await ask()
-    if not kind or mend(answer, kind):
-        return answer
-    with contextlib.suppress(BudgetSpent):
-        answer = await ask()
-        if mend(answer, kind):
-            return answer
-    raise UpstreamError("the model did not answer with JSON", code="invalid_json_answer")
-
-
 FREE = nullcontext()
 """In the place of a reservation where nothing binds."""
 _AFTER_FINISH_S = 5.0
@@ -285,6 +272,19 @@ class _ChatCall(NamedTuple):
     plan: Plan
     started_s: float
     held: CallBudget | None = None
+
+
+async def as_json(ask: Callable[[], Awaitable[Json]], kind: str, mend: Callable[[Json, str], bool]) -> Json:
+    """An answer of `ask`, of a kind of JSON if there is one: `mend` returns whether it is, once mended. Raises what
+    `ask` raises, and UpstreamError with code `invalid_json_answer`."""
+    answer = await ask()
+    if not kind or mend(answer, kind):
+        return answer
+    with contextlib.suppress(BudgetSpent):
+        answer = await ask()
+        if mend(answer, kind):
+            return answer
+    raise UpstreamError("the model did not answer with JSON", code="invalid_json_answer")
 
 
 def _size(events: EventBatch, said: SaidBytes | None = None) -> int:
