@@ -29,7 +29,6 @@ from gateway.wire.chat.request import ImagePlace, image_parts, is_legacy, to_ups
 from gateway.wire.chat.stream import ChatStream
 from gateway.wire.untrusted_json import count_in, table_in, utf8_size
 
-
 FREE = nullcontext()
 """In the place of a reservation where nothing binds."""
 _AFTER_FINISH_S = 5.0
