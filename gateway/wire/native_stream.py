@@ -38,7 +38,7 @@ class PassedStream(AnswerWriter):
 
     @abstractmethod
     def events_of(self, kind: str, data: Json) -> Iterable[Event]:
-        """Our events for one of theirs, of the type `kind`, which tells no failure. Raises UpstreamError."""
+        """Our events for one of theirs, of the type `kind`, which is no failure. Raises UpstreamError."""
 
     @abstractmethod
     def cut_end(self, usage: Json) -> Iterable[Event]:

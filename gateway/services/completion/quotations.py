@@ -8,13 +8,13 @@ from gateway.key_scrubber import HIDDEN
 from gateway.wire.text_walk import text_slots
 
 _RUN_CHARS = 12
-"""So many characters in a row that stand in the request as well are a quotation."""
+"""So many characters in a row that the request has too are a quotation."""
 _MAX_REQUEST_BYTES = 1 << 18
-"""A longer request is not searched (15 ms for this one): nothing of the upstream's words is told then."""
+"""A longer request is not searched (15 ms for this one): the log then has none of the upstream's words."""
 
 
 def without_quotations(words: str, request: Any) -> str:
-    """The words with each run of _RUN_CHARS or more that also stands in the request replaced.
+    """The words, with each run of _RUN_CHARS or more that the request has too replaced.
 
     without_quotations("bad input: my secret letter", {"content": "my secret letter"})  # "bad input: [hidden]"
     """

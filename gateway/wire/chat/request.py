@@ -320,7 +320,7 @@ def _linked_result(message: Json, open_calls: OpenCalls) -> Json:
 
 
 def result_head(name: Any) -> str:
-    """The first line of a result that is told to a model as a user's words: it belongs to no call."""
+    """The first line of a result that belongs to no call, which the model gets as a user message."""
     return f"[result of {name or 'a tool'}]"
 
 

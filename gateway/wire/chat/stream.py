@@ -382,7 +382,7 @@ class ChatStream:
         return deltas + choice.calls.take(told.calls) if told.calls else deltas
 
     def _note_usage(self, usage: Any) -> None:
-        """Add counts that are told; 0 takes the place of none."""
+        """Take the counts of an upstream; a 0 does not replace a number."""
         if isinstance(usage, dict):
             told = others(usage, frozenset())
             self._usage |= {name: value for name, value in told.items() if value or name not in self._usage}

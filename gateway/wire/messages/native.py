@@ -81,7 +81,7 @@ def refuse_hosts(body: Json) -> None:
 
 
 def unsigned(body: Json) -> Json:
-    """The body without the thoughts that a service has signed: no caller typed what stands in them."""
+    """The body without the thoughts that a service has signed: no caller typed them."""
     messages = []
     for message in body["messages"]:
         content = message.get("content")
