@@ -28,17 +28,17 @@ BUDGETS = {
     "geometry": 1019,
     "mcp": 784,
     "ocr": 4686,
-    "providers": 1971,
+    "providers": 1974,
     "resilience": 433,
     "runtime": 1376,
     "sanitize": 6337,
     "schemas": 242,
-    "services": 5833,
+    "services": 5858,
     "shared_state": 1293,
-    "tests": 51575,
+    "tests": 51619,
     "top": 881,
     "web": 3701,
-    "wire": 7184,
+    "wire": 7204,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {
