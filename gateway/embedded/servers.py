@@ -72,6 +72,7 @@ class EmbeddedServers:
         self.ports: dict[str, int] = {}
         own = {model.name for model in config.models if model.upstreams}
         self._children: dict[str, ChildServer] = {}
+        self._at_start: set[str] = set()
         self._python = python
         llm = ocr = None
         if config.local_llm.enabled and TEXT_MODEL not in own:
@@ -84,11 +85,13 @@ class EmbeddedServers:
         """Start the language model, or with `everything` all servers: workers cannot start one at first use."""
         for name, child in self._children.items():
             if everything or name == "llm":
+                self._at_start.add(name)
                 child.start()
 
     def waiting(self) -> list[str]:
-        """Names of servers that were started and are not ready."""
-        return [child.name for child in self._children.values() if child.is_started and not child.is_ready]
+        """Names of servers that are not ready; of those alone that `start` has started: what starts at its first use
+        keeps one caller waiting, and the gateway serves all others."""
+        return [name for name in self._at_start if not self._children[name].is_ready]
 
     async def wait_ready(self) -> None:
         """Wait until all servers that were started are ready. Raises UpstreamUnavailable when one is not in time."""
