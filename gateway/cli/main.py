@@ -55,7 +55,7 @@ _COMMANDS = {
     "llm-server": ("engine_servers", "run the embedded language model alone, on loopback"),
     "ocr-server": ("engine_servers", "run the embedded OCR engine alone, on loopback"),
     "completion": ("completion", "print a script that completes commands in a shell"),
-    "manual": ("completion", "show the manual page; into a pipe or a file, print it for man"),
+    "manual": ("completion", "show the manual page; with --roff, print it for man"),
     "worker": ("service", ""),
 }
 """Command -> the module of `gateway.cli` that has it, whose function `add_commands` adds its parsers, and its help: it
