@@ -324,8 +324,11 @@ async def test_an_agent_maps_crawls_reads_and_searches_the_documentation(gateway
     assert {page["url"] for page in crawled} <= {docs, *mapped} and len(crawled) >= 3
     _, page = await call_tool(gateway, "extract", {"urls": [f"{docs}keys-and-limits"]})
     assert "five seconds" in page["results"][0]["raw_content"]
-    _, found = await call_tool(gateway, "search", {"query": "revoked key refused seconds", "max_results": 3})
-    assert f"{docs}keys-and-limits" in [each["url"] for each in found["results"]]
+    await call_tool(gateway, "extract", {"urls": [f"{docs}interface", docs]})
+    for query in ("revoked key refused seconds", "what a key may do"):
+        _, found = await call_tool(gateway, "search", {"query": query, "max_results": 3})
+        urls = [each["url"] for each in found["results"]]
+        assert f"{docs}keys-and-limits" in urls and not {docs, f"{docs}interface"} & {*urls}, query
 
 
 def test_the_printed_chat_command_works_when_pasted(gateway: GatewayProcess) -> None:
