@@ -9,7 +9,6 @@ import importlib.util
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from gateway import logs
 from gateway.config.settings import Config
@@ -147,8 +146,3 @@ def _missing(extra: str) -> EmbeddedUpstream:
         raise EngineMissing(f"the embedded {extra} engine is not installed: make install EXTRAS={extra}")
 
     return EmbeddedUpstream(f"http://127.0.0.1:{_REFUSING_PORT}/v1", f"embedded-{extra}", refuse)
-
-
-def dev_key_path(state_dir: Path) -> Path:
-    """The file of the first API key, which the gateway makes for its operator."""
-    return state_dir / "dev-key"

@@ -44,12 +44,13 @@ from typing import Any
 import uvloop
 
 from gateway import __version__, logs
+from gateway.access.private_files import dev_key_path
 from gateway.config.environment import Environment
 from gateway.config.loader import ConfigError
 from gateway.config.settings import Config, Server
 from gateway.config.without_effect import without_effect
 from gateway.domain import TEXT_MODEL
-from gateway.embedded.servers import EmbeddedServers, dev_key_path
+from gateway.embedded.servers import EmbeddedServers
 from gateway.errors import EngineMissing, GatewayError, InvalidRequest, UpstreamUnavailable
 from gateway.runtime import control
 from gateway.runtime.control import ControlSocket, HandoverFailed, Notifier, Predecessor, Successor
