@@ -6,7 +6,7 @@
 | 2     | `var` in this folder, where `gateway serve` has put keys | the state directory, with all defaults            |
 | 3     | the installed service                                    | file, variables, credentials and folders          |
 
-What was found, and not named, is told on standard error in one line. Imports neither the application nor an engine.
+What was found, and not named, is told on standard error in one line, but for 2 where no service is installed. Imports neither the application nor an engine.
 """
 
 import argparse
@@ -57,8 +57,10 @@ def found(
             return environment
         arguments.config, told = _FILE, f"{_FILE}, state in {environment.state_dir}"
     elif command not in _OF_SERVICE and any(map(os.path.exists, keys)):
+        if unit is None:
+            return environment
         told = f"the gateway that was started in this folder, state in {environment.state_dir}"
-        told += f"; the installed service: --config {service.config_file}" if unit is not None else ""
+        told += f"; the installed service: --config {service.config_file}"
     elif unit is not None:
         arguments.config, environment = service.config_file, _usable(command, arguments, service)
         told = f"the installed service: {arguments.config}, state in {environment.state_dir}"

@@ -94,7 +94,7 @@ HERE, SERVICE, SILENT, REFUSED = "that was started in this folder", "the install
         ("keys", "--keys-file", True, True, SILENT),
         ("keys", "--config", True, True, SILENT),
         ("keys", "", True, True, HERE),
-        ("keys", "", True, False, HERE),
+        ("keys", "", True, False, SILENT),
         ("keys", "", False, True, SERVICE),
         ("keys", "", False, False, REFUSED),
         ("keys", "$GATEWAY_URL", False, True, SERVICE),
