@@ -6,7 +6,8 @@
 | 2     | `var` in this folder, where `gateway serve` has put keys | the state directory, with all defaults            |
 | 3     | the installed service                                    | file, variables, credentials and folders          |
 
-What was found, and not named, is told on standard error in one line, but for 2 where no service is installed. Imports neither the application nor an engine.
+What was found, and not named, is told on standard error in one line, but for 2 where no service is installed. Imports
+neither the application nor an engine.
 """
 
 import argparse
