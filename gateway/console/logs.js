@@ -7,35 +7,32 @@ import { getJson } from "./api.js";
 const EVERY_MS = 3000;
 const COLUMNS = ["Time", "Key", "Endpoint", "Model", "Status", "Outcome", "ms", "Tokens in", "out"];
 const NUMERIC = new Set(["ms", "Tokens in", "out"]);
-const OWN = new Set(["admin", "models"]);
 
 export function show(panel) {
   const filter = h("input", { type: "search", placeholder: "id, key, endpoint, model, status …" });
   const kind = select(["all", "ok", "not ok"], "all");
-  const own = h("input", { type: "checkbox", id: "own-calls" }), follow = h("input", { type: "checkbox", id: "follow", checked: true });
+  const follow = h("input", { type: "checkbox", id: "follow", checked: true });
   const count = h("p", { class: "hint", "aria-live": "polite" }), body = h("tbody");
   const form = h("form", { class: "row" }, field("Filter", filter), field("Outcome", kind),
-    h("p", {}, h("label", { for: "follow" }, follow, "follow"), h("label", { for: "own-calls" }, own, "the console's own calls")));
+    h("p", {}, h("label", { for: "follow" }, follow, "follow")));
   fill(panel, h("h2", {}, "The last requests"), form, count,
     h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "The last requests" },
       h("table", { class: "logs" }, h("thead", {}, h("tr", {}, COLUMNS.map((name) => h("th", { scope: "col", class: NUMERIC.has(name) ? "number" : null }, name)))), body)));
   let rows = [], timer = 0, wanted = "", names = new Map();
   form.addEventListener("submit", (event) => event.preventDefault());
-  for (const input of [filter, kind, own]) input.addEventListener("input", () => { keep(); draw(); });
+  for (const input of [filter, kind]) input.addEventListener("input", () => { keep(); draw(); });
 
   function keep() {
     const parameters = new URLSearchParams();
     if (filter.value.trim()) parameters.set("word", filter.value.trim());
     if (kind.value !== "all") parameters.set("outcome", kind.value);
-    if (own.checked) parameters.set("own", "1");
     if (wanted) parameters.set("id", wanted);
     history.replaceState(null, "", `#logs${parameters.size ? `?${parameters}` : ""}`);
   }
 
   function draw() {
     const word = filter.value.trim().toLowerCase();
-    const shown = rows.filter((row) => (own.checked || !OWN.has(row.endpoint) || row.request_id === wanted)
-      && (!word || JSON.stringify(row).toLowerCase().includes(word) || (names.get(row.key) ?? "").toLowerCase().includes(word))
+    const shown = rows.filter((row) => (!word || JSON.stringify(row).toLowerCase().includes(word) || (names.get(row.key) ?? "").toLowerCase().includes(word))
       && (kind.value === "all" || (kind.value === "ok") === (row.outcome === "ok")));
     count.textContent = rows.length ? `${shown.length} of ${rows.length} requests` : "No request yet.";
     fill(body, shown.map((row) => [line(row), row.request_id === wanted ? h("tr", { class: "open" }, h("td", { colspan: COLUMNS.length }, story(row))) : null]));
@@ -66,6 +63,7 @@ export function show(panel) {
       if (keys) names = new Map(keys.keys.map((each) => [each.id, each.name]));
       draw();
     } catch (error) {
+      if (error.status === 403) clearInterval(timer);
       fill(count, failure(error));
     }
   }
@@ -74,7 +72,6 @@ export function show(panel) {
       if (parameters?.size) {
         filter.value = parameters.get("word") ?? "";
         kind.value = parameters.get("outcome") ?? "all";
-        own.checked = parameters.has("own");
         wanted = parameters.get("id") ?? "";
       }
       look();

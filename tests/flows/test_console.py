@@ -5,6 +5,7 @@
 
 import json
 import os
+import re
 import shutil
 from typing import Any
 
@@ -34,22 +35,22 @@ MAX_BYTES = 150_000
 """What the page may weigh, all its files together."""
 
 
-async def in_browser(
-    server: InProcessGateway, alone: InProcessGateway, page: str, pictures: str = ""
-) -> dict[str, Any]:
-    """What `console.mjs` saw of `server`, and of `alone`, a gateway without models of its own."""
+async def in_browser(part: str, server: InProcessGateway, key: str = "", **plan: Any) -> dict[str, Any]:
+    """What the function `part` of `console.mjs` saw of `server`; `plan`: what it needs beside its address and key."""
     browser = shutil.which("chromium")
     if browser is None:
         pytest.skip("chromium is not installed: the console is not tried in a browser")
-    plan = {
-        "url": server.ops_url, "key": server.key, "site": page, "picture": str(SAMPLE),
-        "alone": {"url": alone.ops_url, "key": alone.key},
-        "chromium": browser, "pictures": pictures,
-    }  # fmt: skip
+    plan |= {"part": part, "url": server.ops_url, "key": key or server.key, "chromium": browser}
     code, out, err = await run(console_command(), json.dumps(plan).encode(), limit_s=240)
     assert code == 0, err[-3000:]
     report: dict[str, Any] = json.loads(out)
     return report
+
+
+async def of_tabs(server: InProcessGateway, alone: InProcessGateway, page: str, pictures: str = "") -> dict[str, Any]:
+    """What was seen of each tab; `alone`: a gateway without models of its own."""
+    other = {"url": alone.ops_url, "key": alone.key}
+    return await in_browser("tabs", server, alone=other, site=page, picture=str(SAMPLE), pictures=pictures)
 
 
 def configuration(upstream: Upstream, site: Site) -> str:
@@ -75,7 +76,7 @@ async def test_pictures_of_every_tab_are_made(start_gateway: StartGateway, ocr_u
     async with scripted_upstream() as upstream, serving(Site({"/tides": page})) as site:
         upstream.will(stream(*text_stream((text,))))
         server = await start_gateway(configuration(upstream, site), embedded_ocr(ocr_url))
-        await in_browser(server, await start_gateway(""), f"{site.url}/tides", folder)
+        await of_tabs(server, await start_gateway(""), f"{site.url}/tides", folder)
     assert {"status.png", "try-chat.png", "ocr.png", "sanitize.png", "usage.png", "logs.png"}.issubset(
         os.listdir(folder)
     )
@@ -88,7 +89,7 @@ async def test_every_tab_does_its_job_and_nothing_of_an_answer_becomes_code(
     async with scripted_upstream() as upstream, serving(Site({"/tides": PAGE})) as site:
         upstream.will(stream(*text_stream((HOSTILE[:21], HOSTILE[21:]))))
         server = await start_gateway(configuration(upstream, site), embedded_ocr(ocr_url))
-        report = await in_browser(server, await start_gateway(""), f"{site.url}/tides")
+        report = await of_tabs(server, await start_gateway(""), f"{site.url}/tides")
 
     assert report["console"] == [] and report["outside"] == []
     assert not report["hacked"] and report["dialogs"] == 0
@@ -116,6 +117,23 @@ async def test_every_tab_does_its_job_and_nothing_of_an_answer_becomes_code(
     assert "SvcLLM" in tabs["usage"] or "Nothing was used" in tabs["usage"]
     assert "websearch-extract" in tabs["logs"] and "in the gateway" in tabs["logs"]
     assert "harbour tax" not in server.log_text()
+
+
+@pytest.mark.system
+async def test_a_console_that_is_looked_at_leaves_no_trace_in_figures_logs_and_budgets(
+    start_gateway: StartGateway,
+) -> None:
+    server = await start_gateway("[[models]]\nname = 'SvcLLM'\n[[models.upstreams]]\nbase_url = 'http://127.0.0.1:9'\n")
+    key = server.make_key("admin", "web-search", per_minute=1, concurrent=1)
+    report = await in_browser("quiet", server, key)
+    assert report["console"] == [] and report["figures"].startswith("Requests\n0\n")
+    assert report["logs"] == "No request yet."
+    assert '"request"' not in server.log_text()
+    _, usage, _ = await send(server, server.ops_url + "/api/admin/usage", method="GET")
+    assert usage["rows"] == []
+    _, text, _ = await send(server, server.ops_url + "/metrics", method="GET")
+    counted = [line for line in text.splitlines() if re.match(r"gateway_(requests|tool_calls)_total\{", line)]
+    assert counted and all('endpoint="admin"' in line for line in counted)
 
 
 async def test_the_routes_below_api_ask_for_a_key_and_its_scope(start_gateway: StartGateway) -> None:

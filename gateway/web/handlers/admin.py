@@ -16,10 +16,11 @@ from gateway import schemas
 from gateway.access.keys import KeyRecord, KeyRegistry, KeyRequest, record_to_json
 from gateway.access.usage import GROUPS, UsageReader, is_day, together
 from gateway.config.settings import Config
-from gateway.domain import KEY_LIMITS, Json
+from gateway.domain import KEY_LIMITS, Json, WebCall
 from gateway.errors import InvalidRequest, StateUnavailable
 from gateway.resilience.single_flight import in_thread
 from gateway.sanitize.report import preview
+from gateway.services.websearch.tools import WebTools
 from gateway.shared_state.port import StateDown
 from gateway.shared_state.sqlite_state import file_problem
 from gateway.web.handlers.model_routes import by_schema
@@ -104,11 +105,12 @@ _MAX_ROWS = 10_000
 class AdminHandler:
     """`currency` of what was spent, empty without prices."""
 
-    def __init__(self, history: History, usage: UsageReader, config: Config, currency: str) -> None:
+    def __init__(self, history: History, usage: UsageReader, config: Config, currency: str, tools: WebTools) -> None:
         self._history = history
         self._usage = usage
         self._config = config
         self._currency = currency
+        self._tools = tools
         self.check = by_schema(schemas.load("sanitize_preview"))
 
     async def usage(self, request: web.Request) -> web.StreamResponse:
@@ -167,6 +169,11 @@ class AdminHandler:
             raise InvalidRequest(f"range must be one of {', '.join(RANGES)}", param="range")
         request[CALL].server.recorder.flush()
         return JsonReply({"range": name, **await self._history.read(name)})
+
+    async def status(self, request: web.Request) -> web.StreamResponse:
+        """The data of the web tool `websearch-search_status`."""
+        call = request[CALL]
+        return JsonReply(await self._tools.status(WebCall(call.caller.key_id, call.request_id)))
 
     async def sanitize(self, request: web.Request) -> web.StreamResponse:
         """What the detectors find in a text and what becomes of it; see `sanitize.report.preview`. `guardrail_off`:

@@ -1,5 +1,5 @@
 // Drives the console in a real browser as a person would, and tells what was seen. Reads a plan from standard input:
-// {url, key, alone: {url, key}, site, picture, chromium, pictures?}; prints {console, outside, hacked, dialogs, tabs: {...}, axe: [...]}.
+// {part, url, key, chromium, …}; prints {console, outside, dialogs, axe, bytes, and what the function `part` returns}.
 
 import { chromium } from "playwright-core";
 import { readFileSync } from "node:fs";
@@ -10,6 +10,7 @@ const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 const flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"];
 const browser = await chromium.launch({ executablePath: plan.chromium, args: flags });
 const report = { console: [], outside: [], dialogs: 0, hacked: false, tabs: {}, axe: [], bytes: 0 };
+const WIDE = { width: 1400, height: 900 }, PHONE = { width: 390, height: 800 };
 
 let first = null; // the page whose pictures are kept
 
@@ -107,55 +108,75 @@ const work = {
   },
 };
 
-const page = (first = await browser.newPage({ viewport: { width: 1200, height: 860 }, colorScheme: "light" }));
-watch(page, true);
-await withKey(page);
-for (const [name, act] of Object.entries(work)) {
-  await page.click(`#tab-${name}`);
-  report.tabs[name] = await act(page);
-  if (!["try", "keys"].includes(name)) await keep(page, name);
-}
-report.hacked = await page.evaluate(() => Boolean(window.hacked));
-
-// By the keyboard alone: from the key's field to the tabs, along them, into a panel.
-await page.focus("#tab-status");
-await page.keyboard.press("End");
-await page.keyboard.press("ArrowRight");
-report.keyboard = await page.evaluate(() => [document.activeElement.id, document.querySelector("#status").hidden]);
-
-// The checker's script may not run under the page's policy: it gets pages of its own, in both colours, on a phone too.
-for (const [name, options] of [["light", { colorScheme: "light" }], ["dark", { colorScheme: "dark" }], ["phone", { viewport: { width: 390, height: 800 } }]]) {
-  const context = await browser.newContext({ ...options, bypassCSP: true });
-  const checked = await context.newPage();
-  watch(checked);
-  await withKey(checked);
-  for (const [tab, act] of Object.entries(work)) {
-    await checked.click(`#tab-${tab}`);
-    if (name === "dark" || tab === "status" || tab === "logs") await act(checked);
-    await checked.evaluate(axe);
-    const { violations } = await checked.evaluate(() => window.axe.run());
-    for (const each of violations) report.axe.push(`${name} ${tab}: ${each.id}: ${each.nodes.map((node) => node.target.join(" ")).slice(0, 3).join("; ")}`);
-    const wide = await checked.evaluate(() => document.documentElement.scrollWidth > innerWidth);
-    if (wide) report.axe.push(`${name} ${tab}: the page is wider than the window`);
-    if (plan.pictures && tab === "status" && name !== "light") await checked.screenshot({ path: `${plan.pictures}/status-${name}.png` });
+/** Every tab does its job, by the keyboard too, and axe finds nothing. plan: {alone: {url, key}, site, picture, pictures?}. */
+async function tabs() {
+  const page = (first = await browser.newPage({ viewport: { width: 1200, height: 860 }, colorScheme: "light" }));
+  watch(page, true);
+  await withKey(page);
+  for (const [name, act] of Object.entries(work)) {
+    await page.click(`#tab-${name}`);
+    report.tabs[name] = await act(page);
+    if (!["try", "keys"].includes(name)) await keep(page, name);
   }
-  await context.close();
+  report.hacked = await page.evaluate(() => Boolean(window.hacked));
+
+  // By the keyboard alone: from the key's field to the tabs, along them, into a panel.
+  await page.focus("#tab-status");
+  await page.keyboard.press("End");
+  await page.keyboard.press("ArrowRight");
+  report.keyboard = await page.evaluate(() => [document.activeElement.id, document.querySelector("#status").hidden]);
+
+  // The checker's script may not run under the page's policy: it gets pages of its own, in both colours, on a phone too.
+  for (const [name, options] of [["light", { colorScheme: "light" }], ["dark", { colorScheme: "dark" }], ["phone", { viewport: { width: 390, height: 800 } }]]) {
+    const context = await browser.newContext({ ...options, bypassCSP: true });
+    const checked = await context.newPage();
+    watch(checked);
+    await withKey(checked);
+    for (const [tab, act] of Object.entries(work)) {
+      await checked.click(`#tab-${tab}`);
+      if (name === "dark" || tab === "status" || tab === "logs") await act(checked);
+      await checked.evaluate(axe);
+      const { violations } = await checked.evaluate(() => window.axe.run());
+      for (const each of violations) report.axe.push(`${name} ${tab}: ${each.id}: ${each.nodes.map((node) => node.target.join(" ")).slice(0, 3).join("; ")}`);
+      const wide = await checked.evaluate(() => document.documentElement.scrollWidth > innerWidth);
+      if (wide) report.axe.push(`${name} ${tab}: the page is wider than the window`);
+      if (plan.pictures && tab === "status" && name !== "light") await checked.screenshot({ path: `${plan.pictures}/status-${name}.png` });
+    }
+    await context.close();
+  }
+
+  // A gateway without models of its own.
+  const alone = await browser.newPage();
+  await withKey(alone, plan.alone);
+  await alone.click("#tab-sanitize");
+  report.alone = await alone.innerText("#sanitize .hint:not(:empty)");
+
+  // Without a key nothing but health is shown, and what is missing is said.
+  const bare = await browser.newPage();
+  await bare.goto(`${plan.url}/#usage`);
+  await bare.fill("#key", "gw_wrong");
+  await bare.click("#key-form button[type=submit]");
+  await bare.waitForSelector("#key-state.error");
+  report.bare = await bare.innerText("#key-state");
+  report.bareTabs = await bare.locator("[role=tabpanel]:visible").count();
 }
 
-// A gateway without models of its own.
-const alone = await browser.newPage();
-await withKey(alone, plan.alone);
-await alone.click("#tab-sanitize");
-report.alone = await alone.innerText("#sanitize .hint:not(:empty)");
+/** What a console that is only looked at shows; plan: nothing more. */
+async function quiet() {
+  const page = await browser.newPage();
+  watch(page);
+  await withKey(page);
+  await page.waitForSelector("#status table >> text=search provider");
+  for (const tab of ["try", "keys", "usage", "logs", "status"]) {
+    await page.click(`#tab-${tab}`);
+    await page.waitForSelector({ try: "#try option[value=SvcLLM]", keys: "#keys table", usage: "#usage p", logs: "#logs .hint", status: "#status svg" }[tab], { state: "attached" });
+  }
+  const asked = page.waitForResponse((each) => each.url().includes("/admin/history"), { timeout: 20000 });
+  await asked;
+  return { figures: await page.innerText("#status .figures"), logs: await page.textContent("#logs .hint") };
+}
 
-// Without a key nothing but health is shown, and what is missing is said.
-const bare = await browser.newPage();
-await bare.goto(`${plan.url}/#usage`);
-await bare.fill("#key", "gw_wrong");
-await bare.click("#key-form button[type=submit]");
-await bare.waitForSelector("#key-state.error");
-report.bare = await bare.innerText("#key-state");
-report.bareTabs = await bare.locator("[role=tabpanel]:visible").count();
-
+const parts = { tabs, quiet };
+Object.assign(report, await parts[plan.part ?? "tabs"]());
 await browser.close();
 console.log(JSON.stringify(report));
