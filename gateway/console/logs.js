@@ -1,23 +1,21 @@
 // The last 200 requests of all workers; a row opens in place. Records hold names and figures, no prompt and no answer.
 // The filters stand in the address. Needs a key with the scope admin.
 
-import { failure, field, fill, h, number, select } from "./dom.js";
+import { failure, field, fill, h, number, select, table } from "./dom.js";
 import { getJson } from "./api.js";
 
 const EVERY_MS = 3000;
 const COLUMNS = ["Time", "Key", "Endpoint", "Model", "Status", "Outcome", "ms", "Tokens in", "out"];
-const NUMERIC = new Set(["ms", "Tokens in", "out"]);
+const NUMERIC = [6, 7, 8];
 
 export function show(panel) {
   const filter = h("input", { type: "search", placeholder: "id, key, endpoint, model, status …" });
   const kind = select(["all", "ok", "not ok"], "all");
   const follow = h("input", { type: "checkbox", id: "follow", checked: true });
-  const count = h("p", { class: "hint", "aria-live": "polite" }), body = h("tbody");
+  const count = h("p", { class: "hint", "aria-live": "polite" }), out = h("div");
   const form = h("form", { class: "row" }, field("Filter", filter), field("Outcome", kind),
     h("p", {}, h("label", { for: "follow" }, follow, "follow")));
-  fill(panel, h("h2", {}, "The last requests"), form, count,
-    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "The last requests" },
-      h("table", { class: "logs" }, h("thead", {}, h("tr", {}, COLUMNS.map((name) => h("th", { scope: "col", class: NUMERIC.has(name) ? "number" : null }, name)))), body)));
+  fill(panel, h("h2", {}, "The last requests"), form, count, out);
   let rows = [], timer = 0, wanted = "", names = new Map();
   form.addEventListener("submit", (event) => event.preventDefault());
   for (const input of [filter, kind]) input.addEventListener("input", () => { keep(); draw(); });
@@ -35,16 +33,15 @@ export function show(panel) {
     const shown = rows.filter((row) => (!word || JSON.stringify(row).toLowerCase().includes(word) || (names.get(row.key) ?? "").toLowerCase().includes(word))
       && (kind.value === "all" || (kind.value === "ok") === (row.outcome === "ok")));
     count.textContent = rows.length ? `${shown.length} of ${rows.length} requests` : "No request yet.";
-    fill(body, shown.map((row) => [line(row), row.request_id === wanted ? h("tr", { class: "open" }, h("td", { colspan: COLUMNS.length }, story(row))) : null]));
+    fill(out, rows.length ? table("", COLUMNS, shown.flatMap((row) => [line(row), ...(row.request_id === wanted ? [h("tr", { class: "open", role: "row" }, h("td", { colspan: COLUMNS.length, role: "cell" }, story(row)))] : [])]), NUMERIC) : null);
   }
 
   function line(row) {
     const isOpen = row.request_id === wanted;
     const button = h("button", { type: "button", class: "link", "aria-expanded": String(isOpen), title: row.request_id }, new Date(row.ts * 1000).toLocaleTimeString());
     button.addEventListener("click", () => { wanted = isOpen ? "" : row.request_id; keep(); draw(); });
-    const cells = [button, names.get(row.key) ?? (row.key || "–"), row.tool ?? row.endpoint, row.model ?? "–", String(row.status), h("span", { class: row.outcome === "ok" ? "good" : "bad" }, row.outcome),
+    return [button, names.get(row.key) ?? (row.key || "–"), row.tool ?? row.endpoint, row.model ?? "–", String(row.status), h("span", { class: row.outcome === "ok" ? "good" : "bad" }, row.outcome),
       number(row.total_ms), row.input_tokens ? number(row.input_tokens) : "–", row.output_tokens ? number(row.output_tokens) : "–"];
-    return h("tr", {}, cells.map((cell, index) => h("td", { class: NUMERIC.has(COLUMNS[index]) ? "number" : null }, cell)));
   }
 
   function story(row) {
@@ -76,7 +73,7 @@ export function show(panel) {
       }
       look();
       clearInterval(timer);
-      timer = setInterval(() => { if (follow.checked && !body.contains(document.activeElement)) look(); }, EVERY_MS);
+      timer = setInterval(() => { if (follow.checked && !out.contains(document.activeElement)) look(); }, EVERY_MS);
     },
     leave() { clearInterval(timer); },
   };

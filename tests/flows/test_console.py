@@ -120,6 +120,19 @@ async def test_every_tab_does_its_job_and_nothing_of_an_answer_becomes_code(
 
 
 @pytest.mark.system
+async def test_every_page_fits_a_desk_and_a_phone_in_both_colours_and_can_be_used_by_all(
+    start_gateway: StartGateway, ocr_url: str
+) -> None:
+    async with scripted_upstream() as upstream, serving(Site({"/tides": PAGE})) as site:
+        upstream.will(stream(*text_stream((HOSTILE,))))
+        server = await start_gateway(configuration(upstream, site), embedded_ocr(ocr_url))
+        plan = {"site": f"{site.url}/tides", "picture": str(SAMPLE), "shots": os.environ.get("CONSOLE_SHOTS", "")}
+        report = await in_browser("widths", server, **plan)
+    assert report["console"] == []
+    assert report["axe"] == []
+
+
+@pytest.mark.system
 async def test_a_console_that_is_looked_at_leaves_no_trace_in_figures_logs_and_budgets(
     start_gateway: StartGateway,
 ) -> None:

@@ -126,25 +126,6 @@ async function tabs() {
   await page.keyboard.press("ArrowRight");
   report.keyboard = await page.evaluate(() => [document.activeElement.id, document.querySelector("#status").hidden]);
 
-  // The checker's script may not run under the page's policy: it gets pages of its own, in both colours, on a phone too.
-  for (const [name, options] of [["light", { colorScheme: "light" }], ["dark", { colorScheme: "dark" }], ["phone", { viewport: { width: 390, height: 800 } }]]) {
-    const context = await browser.newContext({ ...options, bypassCSP: true });
-    const checked = await context.newPage();
-    watch(checked);
-    await withKey(checked);
-    for (const [tab, act] of Object.entries(work)) {
-      await checked.click(`#tab-${tab}`);
-      if (name === "dark" || tab === "status" || tab === "logs") await act(checked);
-      await checked.evaluate(axe);
-      const { violations } = await checked.evaluate(() => window.axe.run());
-      for (const each of violations) report.axe.push(`${name} ${tab}: ${each.id}: ${each.nodes.map((node) => node.target.join(" ")).slice(0, 3).join("; ")}`);
-      const wide = await checked.evaluate(() => document.documentElement.scrollWidth > innerWidth);
-      if (wide) report.axe.push(`${name} ${tab}: the page is wider than the window`);
-      if (plan.pictures && tab === "status" && name !== "light") await checked.screenshot({ path: `${plan.pictures}/status-${name}.png` });
-    }
-    await context.close();
-  }
-
   // A gateway without models of its own.
   const alone = await browser.newPage();
   await withKey(alone, plan.alone);
@@ -159,6 +140,40 @@ async function tabs() {
   await bare.waitForSelector("#key-state.error");
   report.bare = await bare.innerText("#key-state");
   report.bareTabs = await bare.locator("[role=tabpanel]:visible").count();
+}
+
+/** Every tab with something in it, on a desk and on a phone, light and dark; plan: as `tabs`, shots?: a folder. */
+async function widths() {
+  for (const [name, viewport] of [["desk", WIDE], ["phone", PHONE]]) for (const colorScheme of ["light", "dark"]) {
+    // The checker's script may not run under the page's policy.
+    const context = await browser.newContext({ viewport, colorScheme, bypassCSP: true }), page = await context.newPage();
+    const tell = (tab, text) => report.axe.push(`${name} ${colorScheme} ${tab}: ${text}`);
+    watch(page);
+    await page.goto(`${plan.url}/`);
+    await look("sign-in");
+    await withKey(page);
+    for (const [tab, act] of Object.entries(work)) {
+      await page.click(`#tab-${tab}`);
+      await act(page);
+      await look(tab);
+    }
+    await context.close();
+
+    async function look(tab) {
+      await page.evaluate(axe);
+      const { violations } = await page.evaluate(() => window.axe.run({ rules: { "target-size": { enabled: true } } }));
+      for (const each of violations) tell(tab, `${each.id}: ${each.nodes.map((node) => node.target.join(" ")).slice(0, 3).join("; ")}`);
+      const seen = await page.evaluate(() => ({
+        wide: document.documentElement.scrollWidth > innerWidth,
+        unnamed: [...document.querySelectorAll("input, select, textarea")].filter((each) => !each.labels?.length && !each.ariaLabel).map((each) => each.outerHTML.slice(0, 80)),
+        cut: [...document.querySelectorAll(".scroll")].filter((each) => each.scrollWidth > each.clientWidth + 1).map((each) => each.ariaLabel ?? each.innerText.slice(0, 40)),
+      }));
+      if (seen.wide) tell(tab, "the page is wider than the window");
+      for (const each of seen.unnamed) tell(tab, `no label: ${each}`);
+      for (const each of seen.cut) tell(tab, `a table is wider than its place: ${each}`);
+      if (plan.shots) await page.screenshot({ path: `${plan.shots}/${tab}-${name}-${colorScheme}.png`, fullPage: true });
+    }
+  }
 }
 
 /** What a console that is only looked at shows; plan: nothing more. */
@@ -176,7 +191,7 @@ async function quiet() {
   return { figures: await page.innerText("#status .figures"), logs: await page.textContent("#logs .hint") };
 }
 
-const parts = { tabs, quiet };
+const parts = { tabs, widths, quiet };
 Object.assign(report, await parts[plan.part ?? "tabs"]());
 await browser.close();
 console.log(JSON.stringify(report));
