@@ -38,6 +38,11 @@ export function table(caption, head, rows, numeric = []) {
 export const tableRow = (head, row, numeric = []) => h("tr", { role: "row" }, row.map((cell, column) =>
   h("td", { class: ["", "–", null, undefined].includes(cell) ? "none" : numeric.includes(column) ? "number" : null, role: "cell", "data-label": head[column] }, cell ?? "")));
 
+/** A bar for a share of one. */
+export function share(part, kind) {
+  return h("svg", { class: "share", viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" }, h("rect", { class: `bar ${kind}`, x: 0, y: 0, width: Math.min(100, part > 0 ? Math.max(1, part * 100) : 0), height: 8 }));
+}
+
 /** A labelled field of a form: `input` gets an id if it has none. */
 let fields = 0;
 export function field(label, input, hint = "") {

@@ -16,12 +16,12 @@ export function show(panel) {
   const form = h("form", { class: "row" }, field("Filter", filter), field("Outcome", kind),
     h("p", {}, h("label", { for: "follow" }, follow, "follow")));
   fill(panel, h("h2", {}, "The last requests"), form, count, out);
-  let rows = [], timer = 0, wanted = "", names = new Map();
+  let rows = [], timer = 0, wanted = "", names = new Map(), behind = null;
   form.addEventListener("submit", (event) => event.preventDefault());
   for (const input of [filter, kind]) input.addEventListener("input", () => { keep(); draw(); });
 
   function keep() {
-    const parameters = new URLSearchParams();
+    const parameters = new URLSearchParams(behind ?? {});
     if (filter.value.trim()) parameters.set("word", filter.value.trim());
     if (kind.value !== "all") parameters.set("outcome", kind.value);
     if (wanted) parameters.set("id", wanted);
@@ -32,7 +32,7 @@ export function show(panel) {
     const word = filter.value.trim().toLowerCase();
     const shown = rows.filter((row) => (!word || JSON.stringify(row).toLowerCase().includes(word) || (names.get(row.key) ?? "").toLowerCase().includes(word))
       && (kind.value === "all" || (kind.value === "ok") === (row.outcome === "ok")));
-    count.textContent = rows.length ? `${shown.length} of ${rows.length} requests` : "No request yet.";
+    fill(count, rows.length ? `${shown.length} of ${rows.length} requests` : "No request yet.", behind ? [` with ${behind.code} of ${behind.endpoint} in the last ${behind.range}, the newest 50. `, h("a", { href: "#logs?all" }, "All requests")] : null);
     fill(out, rows.length ? table("", COLUMNS, shown.flatMap((row) => [line(row), ...(row.request_id === wanted ? [h("tr", { class: "open", role: "row" }, h("td", { colspan: COLUMNS.length, role: "cell" }, story(row)))] : [])]), NUMERIC) : null);
   }
 
@@ -55,7 +55,7 @@ export function show(panel) {
 
   async function look() {
     try {
-      const [{ requests }, keys] = await Promise.all([getJson("/api/admin/requests"), names.size ? null : getJson("/api/admin/keys")]);
+      const [{ requests }, keys] = await Promise.all([getJson(`/api/admin/requests${behind ? `?${new URLSearchParams(behind)}` : ""}`), names.size ? null : getJson("/api/admin/keys")]);
       rows = requests;
       if (keys) names = new Map(keys.keys.map((each) => [each.id, each.name]));
       draw();
@@ -70,6 +70,7 @@ export function show(panel) {
         filter.value = parameters.get("word") ?? "";
         kind.value = parameters.get("outcome") ?? "all";
         wanted = parameters.get("id") ?? "";
+        behind = parameters.has("code") ? Object.fromEntries(["range", "endpoint", "code"].map((name) => [name, parameters.get(name)])) : null;
       }
       look();
       clearInterval(timer);

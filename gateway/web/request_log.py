@@ -170,6 +170,7 @@ class _Sum:
 
 def _line(finished: Finished) -> dict[str, object]:
     stats, status = finished.stats, finished.status
+    outcome = stats.outcome or ("ok" if status < 400 else "refused" if status < 500 else "failed")
     line: dict[str, object] = {
         "request_id": finished.request_id,
         "key": stats.key_id,
@@ -177,11 +178,13 @@ def _line(finished: Finished) -> dict[str, object]:
         "endpoint": finished.endpoint,
         "method": finished.method,
         "status": status,
-        "outcome": stats.outcome or ("ok" if status < 400 else "refused" if status < 500 else "failed"),
+        "outcome": outcome,
         "total_ms": int(finished.total_s * 100_000 + 0.5) / 100,  # `round` takes ten times as long
         "upstream_ms": int(stats.upstream_s * 100_000 + 0.5) / 100,
         "events": finished.events,
     }
+    if outcome != "ok":
+        line["code"] = stats.code or outcome
     if stats.trace_id:
         line["trace_id"] = stats.trace_id
     if stats.tool:

@@ -45,6 +45,10 @@ const work = {
     await page.waitForSelector("#status table >> text=search provider");
     return (await page.innerText("#status")).replace(/\s+/g, " ");
   },
+  async errors(page) {
+    await page.waitForSelector("#errors table");
+    return page.innerText("#errors table");
+  },
   async try(page) {
     await page.check("#interface-chat", { force: true });
     await page.selectOption("#try aside select >> nth=1", "chat");
@@ -191,7 +195,27 @@ async function quiet() {
   return { figures: await page.innerText("#status .figures"), logs: await page.textContent("#logs .hint") };
 }
 
-const parts = { tabs, widths, quiet };
+/** From a count of failures to the requests behind it. */
+async function errors() {
+  const page = await browser.newPage();
+  watch(page);
+  await withKey(page);
+  await page.waitForSelector("#status .figures a");
+  await page.click("#status .figures a");
+  await page.waitForSelector("#errors table");
+  const before = await page.innerText("#errors table tbody");
+  await page.selectOption("#errors select", "24h");
+  await page.locator("#errors tr", { hasText: "invalid_value" }).locator("a").click();
+  await page.waitForFunction(() => document.querySelectorAll("#logs tbody tr").length === 3);
+  const address = await page.evaluate(() => location.hash);
+  await page.click("#logs .link >> nth=0");
+  const story = await page.innerText("#logs .story");
+  await page.click("#logs a:text('All requests')");
+  await page.waitForFunction(() => document.querySelectorAll("#logs tbody tr").length > 3);
+  return { before, address, story };
+}
+
+const parts = { errors, tabs, widths, quiet };
 Object.assign(report, await parts[plan.part ?? "tabs"]());
 await browser.close();
 console.log(JSON.stringify(report));
