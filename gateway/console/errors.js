@@ -14,7 +14,7 @@ export function show(panel) {
     try {
       const { rows } = await getJson(`/api/admin/errors?range=${range.value}`);
       const most = Math.max(1, ...rows.map((row) => row.count)), all = rows.reduce((total, row) => total + row.count, 0);
-      fill(out, rows.length ? table(`${number(all)} requests failed`, ["Endpoint", "Status", "Code", "Requests", "Share"], rows.map((row) => line(row, row.count / most)), [1, 3]) : h("p", {}, "No request failed in this time."),
+      fill(out, rows.length ? table(`Failed requests: ${number(all)}`, ["Endpoint", "Status", "Code", "Requests", "Share"], rows.map((row) => line(row, row.count / most)), [1, 3]) : h("p", {}, "No request failed in this time."),
         h("p", { class: "hint" }, "What each code means and what to do: ", h("a", { href: "/docs/errors" }, "errors"), ". The console's own calls are not counted."));
     } catch (error) {
       fill(out, failure(error));

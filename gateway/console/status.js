@@ -53,7 +53,7 @@ export function show(panel) {
     const figure = (name, value, unit, note = null) => h("div", {}, h("dt", {}, name), h("dd", {}, h("strong", {}, value), unit ? h("span", {}, `\u00a0${unit}`) : null, note ? h("small", {}, note) : null));
     fill(figures,
       figure("Requests", number(requests), "", `${number(requests / seconds * 60)} a minute`),
-      figure("Failed", number(wrong), "", h("a", { href: `#errors?range=${range.value === "5m" ? "15m" : range.value}` }, requests ? `${number(wrong / requests * 100)} %, by code` : "no request yet")),
+      figure("Failed", number(wrong), "", h("a", { href: `#errors?range=${range.value === "5m" ? "15m" : range.value}` }, requests ? `${number(wrong / requests * 100)} %; errors by code` : "errors by code")),
       figure("Median answer", last.p50_ms === undefined ? "–" : number(last.p50_ms), last.p50_ms === undefined ? "" : "ms"),
       figure("95 of 100 within", last.p95_ms === undefined ? "–" : number(last.p95_ms), last.p95_ms === undefined ? "" : "ms"),
       figure("Tokens", number(total("input_tokens") + total("output_tokens")), "", `${number(total("output_tokens"))} written`),
