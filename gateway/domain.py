@@ -438,6 +438,7 @@ class RequestStats:
     tools: dict[str, int] = field(default_factory=dict)  # calls by name of the web tool, or by `mcp:LABEL`
     upstream_s: float = 0.0
     outcome: Outcome = ""
+    code: str = ""  # of the error that the caller got; see `errors.error_label`
     user_hash: str = ""
     who: tuple[str, ...] = ()  # the user and the session that the request names, hashed
     key_id: str = ""

@@ -299,3 +299,19 @@ class InternalError(GatewayError):
     """A fault of the gateway itself; the log line of the request says where."""
 
     code = "internal_error"
+
+
+_REFUSAL_CODES = frozenset(
+    (
+        *("content_filter", "context_length_exceeded", "insufficient_quota", "invalid_value", "rate_limit_exceeded"),
+        *("image_too_large", "invalid_image_format", "missing_image", "ocr_queue_full", "too_many_images"),
+    )
+)
+"""Codes of upstreams' refusals that are counted by themselves: those that the gateway sets or its OCR engine sends."""
+
+
+def error_label(error: GatewayError) -> str:
+    """The error's code for metrics and records. An upstream may word the code of its refusal as it likes, and each new
+    word would be a new time series."""
+    is_foreign = isinstance(error, UpstreamRefused) and error.code not in _REFUSAL_CODES
+    return "upstream_refused" if is_foreign else error.code

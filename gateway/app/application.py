@@ -37,7 +37,7 @@ from gateway.services.file_parts import FileParts
 from gateway.services.hosted_tools.hosted_responses import HostedResponses
 from gateway.services.hosted_tools.hosted_search import HostedSearch
 from gateway.services.responses.background import Runs
-from gateway.services.websearch.tools import Searched
+from gateway.services.websearch.tools import Searched, WebTools
 from gateway.web.client_address import client_address
 from gateway.web.endpoints import EndpointTable
 from gateway.web.handlers.admin import AdminHandler, AdminKeysHandler
@@ -108,7 +108,7 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
         ],
     )
     app = application(server, config.server.max_body_bytes)
-    app[CONSOLE_API] = _console_api(config, server, handlers, shared)
+    app[CONSOLE_API] = _console_api(config, server, handlers, shared, websearch)
     sampler = Sampler(server, shared, completions, deps.index)
     app[RUNS] = responses.runs
     app.cleanup_ctx.append(_start_and_close(shared, sampler, vectors, responses.runs, resources))
@@ -129,11 +129,13 @@ def build_ops_app(
     return ops
 
 
-def _console_api(config: Config, server: ServerState, handlers: Handlers, shared: SharedParts) -> web.Application:
+def _console_api(
+    config: Config, server: ServerState, handlers: Handlers, shared: SharedParts, tools: WebTools
+) -> web.Application:
     """The product routes and the console's data, below `/api` of the ops listener: a page there needs no other origin.
     The base path is for proxies before the product listener, so there is none here."""
     currency = config.prices[0].currency if config.prices else ""
-    admin = AdminHandler(shared.history, shared.usage_reader, config, currency)
+    admin = AdminHandler(shared.history, shared.usage_reader, config, currency, tools)
     keys = AdminKeysHandler(shared.key_registry())
     table = endpoint_table("", handlers, admin_rows(admin, keys), mounted_at=_CONSOLE_PATH)
     return same_application(replace(server, endpoints=table, origin_is_checked=True), config.server.max_body_bytes)

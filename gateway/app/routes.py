@@ -13,6 +13,7 @@ from gateway.web.handlers.mcp import WebSearchHandler
 from gateway.web.handlers.messages import MessagesHandler
 from gateway.web.handlers.models import ModelsHandler
 from gateway.web.handlers.websocket import SocketHandler
+from gateway.web.request_log import ADMIN
 from gateway.wire.chat.dialect import ChatDialect
 from gateway.wire.embeddings import EmbeddingsDialect
 from gateway.wire.messages.dialect import MessagesDialect
@@ -35,7 +36,7 @@ def endpoint_table(
     base_path: str, handlers: Handlers, more: Iterable[Endpoint] = (), mounted_at: str = ""
 ) -> EndpointTable:
     """Every product route, and `more`. A caller's key needs one of the scopes; a route without scopes takes any valid
-    key. `mounted_at`: see `EndpointTable`."""
+    key. `mounted_at`: see `EndpointTable`; below it the console asks for models by itself, which is not counted."""
     mcp, chat, models = handlers.mcp, handlers.chat, handlers.models
     chat_form, on_chat = ChatDialect(), frozenset({"chat", "ocr"})
     rows = [
@@ -45,7 +46,9 @@ def endpoint_table(
         Endpoint(
             "embeddings", "POST", "/v1/embeddings", handlers.embeddings.handle, EmbeddingsDialect(),
             frozenset({"embeddings"}), handlers.embeddings.check, max_body_bytes=handlers.embeddings.max_body_bytes),
-        *(Endpoint("models", "GET", path, handler, chat_form, error_forms={"anthropic-version": MessagesDialect()})
+        *(Endpoint(
+            ADMIN if mounted_at else "models", "GET", path, handler, chat_form, charged=not mounted_at,
+            is_light=bool(mounted_at), error_forms={"anthropic-version": MessagesDialect()})
           for path, handler in (("/v1/models", models.listing), ("/v1/models/{model}", models.one))),
         Endpoint(
             "websearch", "POST", "/tools/websearch/mcp", mcp.handle, WebSearchDialect(), frozenset({"web-search"}),
@@ -55,18 +58,20 @@ def endpoint_table(
 
 
 def admin_rows(admin: AdminHandler, keys: AdminKeysHandler) -> list[Endpoint]:
-    """The console's data. What a page asks for every few seconds takes nothing from the key's calls a minute."""
+    """The console's data. What a page asks for every few seconds takes nothing from its key's limits."""
     form, scope = ChatDialect(), frozenset({"admin"})
+    asked = {
+        "usage": admin.usage, "requests": admin.requests, "history": admin.history, "status": admin.status,
+        "errors": admin.errors, "keys": keys.listing,
+    }  # fmt: skip
     return [
-        Endpoint("admin", "GET", "/admin/usage", admin.usage, form, scope, charged=False),
-        Endpoint("admin", "GET", "/admin/requests", admin.requests, form, scope, charged=False),
-        Endpoint("admin", "GET", "/admin/history", admin.history, form, scope, charged=False),
-        Endpoint("admin", "GET", "/admin/keys", keys.listing, form, scope, charged=False),
-        Endpoint("admin", "POST", "/admin/keys", keys.create, form, scope, keys.check, max_body_bytes=4096),
-        Endpoint("admin", "POST", "/admin/keys/{key_id}/rotate", keys.rotate, form, scope),
-        Endpoint("admin", "DELETE", "/admin/keys/{key_id}", keys.revoke, form, scope),
+        *(Endpoint(ADMIN, "GET", f"/admin/{name}", handler, form, scope, charged=False, is_light=True)
+          for name, handler in asked.items()),
+        Endpoint(ADMIN, "POST", "/admin/keys", keys.create, form, scope, keys.check, max_body_bytes=4096),
+        Endpoint(ADMIN, "POST", "/admin/keys/{key_id}/rotate", keys.rotate, form, scope),
+        Endpoint(ADMIN, "DELETE", "/admin/keys/{key_id}", keys.revoke, form, scope),
         Endpoint(
-            "admin", "POST", "/admin/sanitize", admin.sanitize, form, scope, admin.check,
+            ADMIN, "POST", "/admin/sanitize", admin.sanitize, form, scope, admin.check,
             max_body_bytes=MAX_PREVIEW_BYTES),
     ]  # fmt: skip
 

@@ -42,7 +42,7 @@ from gateway.errors import (
     RateLimited,
     Unauthenticated,
     UpstreamError,
-    UpstreamRefused,
+    error_label,
 )
 from gateway.metrics import Metrics
 from gateway.sanitize.pipeline import RequestWork, Sanitizer
@@ -56,14 +56,6 @@ CLIENT_GONE = 499
 
 _SLOT_POLL_S = 0.25
 """Pause between two tries to get one of the key's slots, where a call waits for one."""
-
-_REFUSAL_CODES = frozenset(
-    (
-        *("content_filter", "context_length_exceeded", "insufficient_quota", "invalid_value", "rate_limit_exceeded"),
-        *("image_too_large", "invalid_image_format", "missing_image", "ocr_queue_full", "too_many_images"),
-    )
-)
-"""Codes of upstreams' refusals that are counted by themselves: those that the gateway sets or its OCR engine sends."""
 
 T = TypeVar("T")
 
@@ -387,8 +379,9 @@ class Call:
         return InternalError("the gateway failed on this request; its log has the details under this request id")
 
     def refused(self, error: GatewayError) -> None:
-        """Count an error that the client gets, and give it the call's id."""
-        self.rules.metrics.rejected.labels(error_label(error)).inc()
+        """Count and note an error that the client gets, and give it the call's id."""
+        self.stats.code = label = error_label(error)
+        self.rules.metrics.rejected.labels(label).inc()
         error.request_id = self.request_id
 
     def record(self, method: str, status: int, *, name: str = "", events: int = 0, client: str = "") -> None:
@@ -396,10 +389,3 @@ class Call:
         total_s = time.perf_counter() - self.stats.started_s
         name = name or self.interface.name
         self.rules.recorder.add(Finished(self.stats, self.request_id, name, method, status, total_s, events, client))
-
-
-def error_label(error: GatewayError) -> str:
-    """The error's code for the metrics. An upstream may word the code of its refusal as it likes, and each new word
-    would be a new time series."""
-    is_foreign = isinstance(error, UpstreamRefused) and error.code not in _REFUSAL_CODES
-    return "upstream_refused" if is_foreign else error.code

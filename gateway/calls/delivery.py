@@ -26,7 +26,7 @@ from typing import Any, Protocol
 from gateway.calls.answers import StreamedAnswer
 from gateway.calls.call import Call
 from gateway.domain import DirectSink, Event, EventBatch, EventStream
-from gateway.errors import GatewayError, Unauthenticated
+from gateway.errors import GatewayError, Unauthenticated, error_label
 
 _EVENTS_BETWEEN_YIELDS = 16
 """Events written before other tasks get a turn. Encoding one takes microseconds, so a burst holds the loop for well
@@ -68,14 +68,14 @@ async def deliver(call: Call, reply: StreamedAnswer, sink: Sink) -> None:
         first = asyncio.ensure_future(_first(events))
         try:
             await asyncio.wait({first}, timeout=reply.first_event_wait_s)
-            instead = _failed_at_once(reply, first)  # raises a failure that can still become an error status
+            instead = _failed_at_once(call, reply, first)  # raises a failure that can still become an error status
             await sink.begin()
             _open_relay(call, reply, sink)
             if instead:
                 call.stats.outcome = "failed"
                 await sink.write(instead)
             elif (fault := await _fault_in(call, _pump(call, reply, sink, first))) is not None:
-                call.stats.outcome = "truncated"
+                call.stats.outcome, call.stats.code = "truncated", error_label(fault)
                 fault.request_id, call.fault_status = call.request_id, fault.status
                 await sink.fail((reply.failure_events or call.interface.dialect.error_events)(fault))
         finally:
@@ -93,7 +93,7 @@ def _open_relay(call: Call, reply: StreamedAnswer, sink: Sink) -> None:
         relay.is_live, relay.sink = partial(call.rules.keys.is_live, call.caller.key_id), sink.direct
 
 
-def _failed_at_once(reply: StreamedAnswer, first: "asyncio.Future[EventBatch | None]") -> list[Event]:
+def _failed_at_once(call: Call, reply: StreamedAnswer, first: "asyncio.Future[EventBatch | None]") -> list[Event]:
     """The events in the place of those of a stream that has failed already; none where it goes on. Raises its error
     unless the stream itself says it."""
     if not first.done():
@@ -102,6 +102,7 @@ def _failed_at_once(reply: StreamedAnswer, first: "asyncio.Future[EventBatch | N
         first.result()
     except GatewayError as error:
         events = reply.instead(error) if reply.instead is not None else []
+        call.stats.code = error_label(error)
         if not events:
             raise
         return events

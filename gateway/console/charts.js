@@ -2,7 +2,7 @@
 
 import { h, number } from "./dom.js";
 
-const WIDTH = 640, HEIGHT = 160, LEFT = 46, RIGHT = 8, TOP = 8, BOTTOM = 20;
+const WIDTH = 640, HEIGHT = 160, LEFT = matchMedia("(max-width: 60rem)").matches ? 72 : 46, RIGHT = 8, TOP = 14, BOTTOM = 20;
 
 /** The least round number at or above a value: 1, 2 or 5 times a power of ten. */
 function roof(value) {

@@ -5,6 +5,7 @@ import { getJson, getText, key, setKey } from "./api.js";
 
 const PARTS = {
   status: () => import("./status.js"),
+  errors: () => import("./errors.js"),
   try: () => import("./try.js"),
   ocr: () => import("./ocr.js"),
   sanitize: () => import("./sanitize.js"),

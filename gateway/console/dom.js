@@ -23,13 +23,24 @@ export function fill(parent, ...children) {
   return parent;
 }
 
-/** A table with a caption. `rows`: lists of texts or elements; columns in `numeric` are aligned to the right. */
+/**
+ * A table with a caption. `rows`: lists of texts or elements, or rows of `tableRow`; columns in `numeric` are aligned to
+ * the right. On a phone each row is a card whose cells have their columns' names; the roles outlast that style.
+ */
 export function table(caption, head, rows, numeric = []) {
-  const cells = (tag, row) => row.map((cell, column) =>
-    h(tag, { class: numeric.includes(column) ? "number" : null, scope: tag === "th" ? "col" : null }, cell ?? ""));
+  const names = head.map((name, column) => h("th", { class: numeric.includes(column) ? "number" : null, scope: "col", role: "columnheader" }, name));
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
-    h("table", {}, h("caption", {}, caption), h("thead", {}, h("tr", {}, cells("th", head))),
-      h("tbody", {}, rows.map((row) => h("tr", {}, cells("td", row))))));
+    h("table", { class: "cards", role: "table" }, h("caption", {}, caption), h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, names)),
+      h("tbody", { role: "rowgroup" }, rows.map((row) => (Array.isArray(row) ? tableRow(head, row, numeric) : row)))));
+}
+
+/** One row of `table`. */
+export const tableRow = (head, row, numeric = []) => h("tr", { role: "row" }, row.map((cell, column) =>
+  h("td", { class: ["", "–", null, undefined].includes(cell) ? "none" : numeric.includes(column) ? "number" : null, role: "cell", "data-label": head[column] }, cell ?? "")));
+
+/** A bar for a share of one. */
+export function share(part, kind) {
+  return h("svg", { class: "share", viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" }, h("rect", { class: `bar ${kind}`, x: 0, y: 0, width: Math.min(100, part > 0 ? Math.max(1, part * 100) : 0), height: 8 }));
 }
 
 /** A labelled field of a form: `input` gets an id if it has none. */

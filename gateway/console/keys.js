@@ -1,6 +1,6 @@
 // Keys: listed, made, rotated and revoked, with what each has used. A new key is shown once. Needs the scope admin.
 
-import { copyButton, failure, field, fill, h, number, table } from "./dom.js";
+import { copyButton, failure, field, fill, h, number, share, table } from "./dom.js";
 import { getJson, postJson, send } from "./api.js";
 
 const SCOPES = ["web-search", "chat", "responses", "ocr", "embeddings", "admin"];
@@ -77,8 +77,7 @@ export function show(panel) {
   let most = 1;
   /** The tokens of a key beside the most of any key. */
   function bar(used) {
-    const share = used.tokens / most;
-    return h("span", { class: "meter" }, h("svg", { viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" }, h("rect", { class: "bar good-mark", x: 0, y: 0, width: Math.max(share * 100, used.tokens ? 1 : 0), height: 8 })), number(used.tokens));
+    return h("span", { class: "meter" }, share(used.tokens / most, "good-mark"), number(used.tokens));
   }
 
   async function look() {

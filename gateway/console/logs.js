@@ -1,53 +1,47 @@
 // The last 200 requests of all workers; a row opens in place. Records hold names and figures, no prompt and no answer.
 // The filters stand in the address. Needs a key with the scope admin.
 
-import { failure, field, fill, h, number, select } from "./dom.js";
+import { failure, field, fill, h, number, select, table } from "./dom.js";
 import { getJson } from "./api.js";
 
 const EVERY_MS = 3000;
 const COLUMNS = ["Time", "Key", "Endpoint", "Model", "Status", "Outcome", "ms", "Tokens in", "out"];
-const NUMERIC = new Set(["ms", "Tokens in", "out"]);
-const OWN = new Set(["admin", "models"]);
+const NUMERIC = [6, 7, 8];
 
 export function show(panel) {
   const filter = h("input", { type: "search", placeholder: "id, key, endpoint, model, status …" });
   const kind = select(["all", "ok", "not ok"], "all");
-  const own = h("input", { type: "checkbox", id: "own-calls" }), follow = h("input", { type: "checkbox", id: "follow", checked: true });
-  const count = h("p", { class: "hint", "aria-live": "polite" }), body = h("tbody");
+  const follow = h("input", { type: "checkbox", id: "follow", checked: true });
+  const count = h("p", { class: "hint", "aria-live": "polite" }), out = h("div");
   const form = h("form", { class: "row" }, field("Filter", filter), field("Outcome", kind),
-    h("p", {}, h("label", { for: "follow" }, follow, "follow"), h("label", { for: "own-calls" }, own, "the console's own calls")));
-  fill(panel, h("h2", {}, "The last requests"), form, count,
-    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "The last requests" },
-      h("table", { class: "logs" }, h("thead", {}, h("tr", {}, COLUMNS.map((name) => h("th", { scope: "col", class: NUMERIC.has(name) ? "number" : null }, name)))), body)));
-  let rows = [], timer = 0, wanted = "", names = new Map();
+    h("p", {}, h("label", { for: "follow" }, follow, "follow")));
+  fill(panel, h("h2", {}, "The last requests"), form, count, out);
+  let rows = [], timer = 0, wanted = "", names = new Map(), behind = null;
   form.addEventListener("submit", (event) => event.preventDefault());
-  for (const input of [filter, kind, own]) input.addEventListener("input", () => { keep(); draw(); });
+  for (const input of [filter, kind]) input.addEventListener("input", () => { keep(); draw(); });
 
   function keep() {
-    const parameters = new URLSearchParams();
+    const parameters = new URLSearchParams(behind ?? {});
     if (filter.value.trim()) parameters.set("word", filter.value.trim());
     if (kind.value !== "all") parameters.set("outcome", kind.value);
-    if (own.checked) parameters.set("own", "1");
     if (wanted) parameters.set("id", wanted);
     history.replaceState(null, "", `#logs${parameters.size ? `?${parameters}` : ""}`);
   }
 
   function draw() {
     const word = filter.value.trim().toLowerCase();
-    const shown = rows.filter((row) => (own.checked || !OWN.has(row.endpoint) || row.request_id === wanted)
-      && (!word || JSON.stringify(row).toLowerCase().includes(word) || (names.get(row.key) ?? "").toLowerCase().includes(word))
+    const shown = rows.filter((row) => (!word || JSON.stringify(row).toLowerCase().includes(word) || (names.get(row.key) ?? "").toLowerCase().includes(word))
       && (kind.value === "all" || (kind.value === "ok") === (row.outcome === "ok")));
-    count.textContent = rows.length ? `${shown.length} of ${rows.length} requests` : "No request yet.";
-    fill(body, shown.map((row) => [line(row), row.request_id === wanted ? h("tr", { class: "open" }, h("td", { colspan: COLUMNS.length }, story(row))) : null]));
+    fill(count, rows.length ? `${shown.length} of ${rows.length} requests` : "No request yet.", behind ? [` with ${behind.code} of ${behind.endpoint} in the last ${behind.range}, the newest 50. `, h("a", { href: "#logs?all" }, "All requests")] : null);
+    fill(out, rows.length ? table("", COLUMNS, shown.flatMap((row) => [line(row), ...(row.request_id === wanted ? [h("tr", { class: "open", role: "row" }, h("td", { colspan: COLUMNS.length, role: "cell" }, story(row)))] : [])]), NUMERIC) : null);
   }
 
   function line(row) {
     const isOpen = row.request_id === wanted;
     const button = h("button", { type: "button", class: "link", "aria-expanded": String(isOpen), title: row.request_id }, new Date(row.ts * 1000).toLocaleTimeString());
     button.addEventListener("click", () => { wanted = isOpen ? "" : row.request_id; keep(); draw(); });
-    const cells = [button, names.get(row.key) ?? (row.key || "–"), row.tool ?? row.endpoint, row.model ?? "–", String(row.status), h("span", { class: row.outcome === "ok" ? "good" : "bad" }, row.outcome),
+    return [button, names.get(row.key) ?? (row.key || "–"), row.tool ?? row.endpoint, row.model ?? "–", String(row.status), h("span", { class: row.outcome === "ok" ? "good" : "bad" }, row.outcome),
       number(row.total_ms), row.input_tokens ? number(row.input_tokens) : "–", row.output_tokens ? number(row.output_tokens) : "–"];
-    return h("tr", {}, cells.map((cell, index) => h("td", { class: NUMERIC.has(COLUMNS[index]) ? "number" : null }, cell)));
   }
 
   function story(row) {
@@ -61,11 +55,12 @@ export function show(panel) {
 
   async function look() {
     try {
-      const [{ requests }, keys] = await Promise.all([getJson("/api/admin/requests"), names.size ? null : getJson("/api/admin/keys")]);
+      const [{ requests }, keys] = await Promise.all([getJson(`/api/admin/requests${behind ? `?${new URLSearchParams(behind)}` : ""}`), names.size ? null : getJson("/api/admin/keys")]);
       rows = requests;
       if (keys) names = new Map(keys.keys.map((each) => [each.id, each.name]));
       draw();
     } catch (error) {
+      if (error.status === 403) clearInterval(timer);
       fill(count, failure(error));
     }
   }
@@ -74,12 +69,12 @@ export function show(panel) {
       if (parameters?.size) {
         filter.value = parameters.get("word") ?? "";
         kind.value = parameters.get("outcome") ?? "all";
-        own.checked = parameters.has("own");
         wanted = parameters.get("id") ?? "";
+        behind = parameters.has("code") ? Object.fromEntries(["range", "endpoint", "code"].map((name) => [name, parameters.get(name)])) : null;
       }
       look();
       clearInterval(timer);
-      timer = setInterval(() => { if (follow.checked && !body.contains(document.activeElement)) look(); }, EVERY_MS);
+      timer = setInterval(() => { if (follow.checked && !out.contains(document.activeElement)) look(); }, EVERY_MS);
     },
     leave() { clearInterval(timer); },
   };

@@ -1,7 +1,7 @@
 // Health of every part, eight figures, and what happened in the last minutes and hours, from a ring that the server keeps.
 
 import { failure, fill, h, number, select, table } from "./dom.js";
-import { getJson, getText, rpc } from "./api.js";
+import { getJson, getText } from "./api.js";
 import { timeChart } from "./charts.js";
 
 const EVERY_MS = 5000;
@@ -41,6 +41,7 @@ export function show(panel) {
       const { points, step_s: stepS } = await getJson(`/api/admin/history?range=${range.value}`);
       draw(points, stepS, samples(await getText("/metrics")));
     } catch (error) {
+      if (error.status === 403) clearInterval(timer);
       fill(charts, error.status === 403 ? h("p", { class: "hint" }, "Figures need a key with the scope admin: ", h("code", {}, "gateway keys create --name console --scope admin …")) : failure(error));
     }
   }
@@ -49,10 +50,10 @@ export function show(panel) {
     const total = (name) => points.reduce((all, point) => all + (point[name] ?? 0), 0);
     const requests = total("requests"), seconds = Math.max(1, points.length * stepS), last = points.findLast((point) => point.p50_ms !== null) ?? {};
     const wrong = total("upstream") + total("failed"), now = points.at(-2) ?? points.at(-1) ?? {};
-    const figure = (name, value, unit, note = "") => h("div", {}, h("dt", {}, name), h("dd", {}, h("strong", {}, value), unit ? h("span", {}, `\u00a0${unit}`) : null, note ? h("small", {}, note) : null));
+    const figure = (name, value, unit, note = null) => h("div", {}, h("dt", {}, name), h("dd", {}, h("strong", {}, value), unit ? h("span", {}, `\u00a0${unit}`) : null, note ? h("small", {}, note) : null));
     fill(figures,
       figure("Requests", number(requests), "", `${number(requests / seconds * 60)} a minute`),
-      figure("Failed", number(wrong), "", requests ? `${number(wrong / requests * 100)} %` : "no request yet"),
+      figure("Failed", number(wrong), "", h("a", { href: `#errors?range=${range.value === "5m" ? "15m" : range.value}` }, requests ? `${number(wrong / requests * 100)} %; errors by code` : "errors by code")),
       figure("Median answer", last.p50_ms === undefined ? "–" : number(last.p50_ms), last.p50_ms === undefined ? "" : "ms"),
       figure("95 of 100 within", last.p95_ms === undefined ? "–" : number(last.p95_ms), last.p95_ms === undefined ? "" : "ms"),
       figure("Tokens", number(total("input_tokens") + total("output_tokens")), "", `${number(total("output_tokens"))} written`),
@@ -71,7 +72,7 @@ export function show(panel) {
   const more = h("div");
   async function tools() {
     try {
-      const { data } = JSON.parse((await rpc("tools/call", { name: "websearch-search_status", arguments: {} })).content[0].text);
+      const data = await getJson("/api/admin/status");
       const models = (await getJson("/api/v1/models")).data;
       fill(more,
         table("Web tools", ["Part", "State", "More"], [
@@ -82,7 +83,7 @@ export function show(panel) {
         ]),
         table("Models", ["Name", "Kind", "Context"], models.map((each) => [each.id, each.kind, each.context_length ? number(each.context_length) : "–"]), [2]));
     } catch (error) {
-      fill(more, error.status === 403 ? h("p", { class: "hint" }, "The state of the web tools needs a key with the scope web-search.") : failure(error));
+      fill(more, error.status === 403 ? h("p", { class: "hint" }, "The state of the web tools needs a key with the scope admin.") : failure(error));
     }
   }
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from gateway import logs, trace
 from gateway.domain import Event, EventStream, Json, Progress, RequestStats, WebCall
-from gateway.errors import GatewayError, RateLimited, UpstreamTimeout
+from gateway.errors import GatewayError, RateLimited, UpstreamTimeout, error_label
 from gateway.mcp import versions
 from gateway.mcp.messages import (
     INTERNAL_ERROR,
@@ -238,7 +238,7 @@ class Dispatcher:
                 raise  # the whole request is over the limit: 429, which HTTP clients understand
             outcome, from_web = failed(error), False
         except GatewayError as error:
-            caller.stats.outcome = "tool_error"
+            caller.stats.outcome, caller.stats.code = "tool_error", error_label(error)
             outcome, from_web = failed(error), error.quoted is not None or error.partial is not None
         except asyncio.CancelledError:
             if not running.take_back():

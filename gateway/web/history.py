@@ -1,17 +1,18 @@
-"""What the gateway did lately, for the console: the last requests, and counts by time, in the shared state file.
+"""What the gateway did lately, for the console: the last requests, counts by time, and failures, in the shared state
+file.
 
 Each process gathers in memory and writes every _WRITE_S, so one that is killed loses no more than that; any process
 reads what all have written. Counts are sums in buckets of five seconds, kept for ten minutes, and of a minute, kept for
-seven days: no key, no model, no address. The record of a request is what its log line holds: names, figures and ids,
-never a key, a query string, a prompt or an answer. Where the file cannot be written, what this process has gathered is
-all there is to see.
+seven days: no key, no model, no address. Failures are counted by the minute, endpoint, status and code. The record of a
+request is what its log line holds: names, figures and ids, never a key, a query string, a prompt or an answer. Where
+the file cannot be written, what this process has gathered is all there is to see.
 """
 
 import asyncio
 import contextlib
 import sqlite3
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -41,8 +42,15 @@ RANGES: Final = {
 }
 """{name: (seconds of a bucket, how many buckets, how many of them make one point)}."""
 
+FAULT_RANGES: Final = {"15m": 900, "1h": 3600, "24h": 86_400, "7d": 7 * 86_400}
+"""{name: seconds} for failures."""
+
 MAX_RECORDS = 200
 """Requests that are kept, of all processes together. What a person reads through."""
+MAX_OF_A_KIND = 50
+"""Records of failures with one endpoint and code that are kept beside those: one kind does not drive another out."""
+_MAX_FAULTS = 2000
+"""Records in the file at most."""
 _WRITE_S = 5.0
 """Time between two writes, which is what a crash may lose."""
 _MAX_GATHERED = 1000
@@ -52,12 +60,23 @@ _TABLES: Final = (
     "PRIMARY KEY (seconds, start)) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS requests (id INTEGER PRIMARY KEY, ts REAL NOT NULL, key TEXT NOT NULL, "
     "line TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS faults (start INTEGER, endpoint TEXT, status INTEGER, code TEXT, "
+    "count INTEGER NOT NULL, PRIMARY KEY (start, endpoint, status, code)) WITHOUT ROWID",
 )
 """Tables of their own, so that a version which does not know them reads the file."""
+
+_FORGET: Final = """DELETE FROM requests WHERE ts < ? OR id NOT IN (SELECT id FROM (
+SELECT id, json_extract(line, '$.code') AS code, row_number() OVER (ORDER BY id DESC) AS place,
+row_number() OVER (PARTITION BY json_extract(line, '$.endpoint'), json_extract(line, '$.code') ORDER BY id DESC) AS own
+FROM requests) WHERE place <= ? OR (code NOT NULL AND own <= ? AND place <= ?))"""
+_LAST: Final = """SELECT line FROM requests WHERE ts >= ? AND (? OR (json_extract(line, '$.endpoint') = ?
+AND json_extract(line, '$.code') = ?)) ORDER BY id DESC LIMIT ?"""
 
 K = TypeVar("K")
 _Buckets = dict[tuple[int, int], list[int]]
 """Sums by (seconds, unix time of the beginning)."""
+_Faults = Counter[tuple[int, str, int, str]]
+"""Failures by (minute's unix time, endpoint, status, code)."""
 
 
 def cause_of(status: int, outcome: str) -> str:
@@ -81,6 +100,8 @@ class History:
         self._file, self._path, self._now, self._write_s = file, path, now, write_s
         self._buckets: _Buckets = {}
         self._records: deque[Json] = deque(maxlen=MAX_RECORDS)
+        self._failed: deque[Json] = deque(maxlen=_MAX_FAULTS)
+        self._faults: _Faults = Counter()
         self._writing: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -111,7 +132,16 @@ class History:
         self._add(changes)
         if self._writing is not None:
             ts = int(self._now() * 1000) / 1000
-            self._records.extend({"ts": ts, **record} for record in records[-MAX_RECORDS:])
+            self._gather({"ts": ts, **record} for record in records)
+            for each in (record for record in records if "code" in record):
+                self._faults[_minute(ts), each["endpoint"], each["status"], each["code"]] += 1
+
+    def _gather(self, records: Iterable[Json]) -> None:
+        for record in records:
+            (self._failed if "code" in record else self._records).append(record)
+
+    def _gathered(self) -> list[Json]:
+        return sorted([*self._records, *self._failed], key=lambda record: float(record["ts"]))
 
     def add_gauges(self, *, cpu_ms: int, memory_kb: int, in_flight: int, seconds: float) -> None:
         """What one process has used in the last `seconds`: CPU time, and memory and open requests as they are now."""
@@ -130,16 +160,20 @@ class History:
     async def write(self) -> None:
         """Write what was gathered; where the file cannot be used, it is kept for the next time."""
         buckets, self._buckets = self._buckets, {}
-        records, self._records = self._records, deque(maxlen=MAX_RECORDS)
+        records, faults, self._faults = self._gathered(), self._faults, Counter()
+        self._records.clear()
+        self._failed.clear()
         if not buckets and not records:
             return
         now = self._now()
         try:
-            await self._file.run(lambda connection: _write(connection, buckets, records, now))
+            await self._file.run(lambda connection: _write(connection, buckets, records, faults, now))
         except (StateDown, asyncio.CancelledError) as error:
             _merge(buckets, self._buckets)
             self._buckets = dict(sorted(buckets.items())[-_MAX_GATHERED:])
-            self._records = deque([*records, *self._records], maxlen=MAX_RECORDS)
+            newer = self._gathered()
+            self._gather([*records, *newer])
+            self._faults = Counter(dict((faults + self._faults).most_common(_MAX_GATHERED)))
             if not isinstance(error, StateDown):
                 raise
 
@@ -157,14 +191,30 @@ class History:
         points = [_point(t, sums.get(t, empty), min(step_s, max(1.0, now - t))) for t in steps]
         return {"step_s": step_s, "points": points}
 
-    async def last(self) -> list[Json]:
-        """At most MAX_RECORDS records, the newest first: `{ts, request_id, endpoint, status, …}`, as in the line
-        `request` of the log."""
-        rows = await asyncio.to_thread(
-            _rows, self._path, "SELECT line FROM requests ORDER BY id DESC LIMIT ?", (MAX_RECORDS,)
-        )
-        found = [*(orjson.loads(line) for (line,) in rows), *self._records]
-        return sorted(found, key=lambda record: -float(record["ts"]))[:MAX_RECORDS]
+    async def faults(self, name: str) -> list[Json]:
+        """`[{endpoint, status, code, count}]` of a name of FAULT_RANGES, the most frequent first."""
+        query, since = "SELECT endpoint, status, code, count FROM faults WHERE start >= ?", self._since(name)
+        found: Counter[tuple[str, int, str]] = Counter()
+        own = [(*kind, count) for (start, *kind), count in self._faults.items() if start >= since]
+        for endpoint, status, code, count in [*await asyncio.to_thread(_rows, self._path, query, (since,)), *own]:
+            found[endpoint, status, code] += count
+        names = ("endpoint", "status", "code", "count")
+        return [dict(zip(names, (*kind, count), strict=True)) for kind, count in found.most_common()]
+
+    async def last(self, name: str = "", endpoint: str = "", code: str = "") -> list[Json]:
+        """Records, the newest first: `{ts, request_id, endpoint, status, …}`, as in the line `request` of the log.
+        Those of MAX_RECORDS requests; with a `name` of FAULT_RANGES the MAX_OF_A_KIND of one kind."""
+        since, limit = (self._since(name), MAX_OF_A_KIND) if name else (0, MAX_RECORDS)
+        rows = await asyncio.to_thread(_rows, self._path, _LAST, (since, not name, endpoint, code, limit))
+        own = [
+            each for each in reversed(self._gathered())
+            if not name or (each["ts"] >= since and (each["endpoint"], each.get("code")) == (endpoint, code))
+        ]  # fmt: skip
+        found = [*own, *(orjson.loads(line) for (line,) in rows)]
+        return sorted(found, key=lambda record: -float(record["ts"]))[:limit]
+
+    def _since(self, name: str) -> int:
+        return _minute(self._now() - FAULT_RANGES[name])
 
 
 def erase_records(connection: sqlite3.Connection, key: str) -> int:
@@ -193,7 +243,13 @@ def _make_tables(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
-def _write(connection: sqlite3.Connection, buckets: _Buckets, records: Iterable[Json], now: float) -> None:
+def _minute(seconds: float) -> int:
+    return int(seconds) // _COARSE_S * _COARSE_S
+
+
+def _write(
+    connection: sqlite3.Connection, buckets: _Buckets, records: Iterable[Json], faults: _Faults, now: float
+) -> None:
     _make_tables(connection)
     for key, sums in buckets.items():
         row = connection.execute("SELECT sums FROM history WHERE seconds = ? AND start = ?", key).fetchone()
@@ -204,8 +260,10 @@ def _write(connection: sqlite3.Connection, buckets: _Buckets, records: Iterable[
         connection.execute("DELETE FROM history WHERE seconds = ? AND start < ?", (seconds, now - kept_s))
     rows = [(each["ts"], str(each.get("key", "")), orjson.dumps(each, default=str).decode()) for each in records]
     connection.executemany("INSERT INTO requests (ts, key, line) VALUES (?, ?, ?)", rows)
-    connection.execute("DELETE FROM requests WHERE id <= (SELECT max(id) FROM requests) - ?", (MAX_RECORDS,))
-    connection.execute("DELETE FROM requests WHERE ts < ?", (now - _KEPT_S[_COARSE_S],))
+    add = "INSERT INTO faults VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count"
+    connection.executemany(add, [(*kind, count) for kind, count in faults.items()])
+    connection.execute("DELETE FROM faults WHERE start < ?", (now - _KEPT_S[_COARSE_S],))
+    connection.execute(_FORGET, (now - _KEPT_S[_COARSE_S], MAX_RECORDS, MAX_OF_A_KIND, _MAX_FAULTS))
 
 
 def _sums_by_step(

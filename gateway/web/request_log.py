@@ -16,6 +16,10 @@ from gateway.domain import RequestStats
 from gateway.metrics import Metrics
 from gateway.web.history import History
 
+ADMIN = "admin"
+"""The endpoint of what the console asks for by itself: counted by metrics alone, and logged where it changes something
+or is refused."""
+
 _GATHER_S = 0.05
 _MAX_GATHERED = 256
 """A group is written after this time or at this size. At a thousand requests a second a group holds 50 lines."""
@@ -55,7 +59,8 @@ class Recorder:
             stats = finished.stats
             if stats.outcome or stats.findings or stats.unguarded:
                 self._count_rare(finished)
-        self._count_models(gathered)
+        foreign = [each for each in gathered if each.endpoint != ADMIN]
+        self._count_models(foreign)
         self._count_people([finished.stats for finished in gathered if finished.stats.who])
         self._count_tools([finished for finished in gathered if finished.stats.tools])
         for kind, group in groups.items():
@@ -63,15 +68,15 @@ class Recorder:
             metrics.requests.inc(len(group))
             metrics.duration.observe_many([each.total_s for each in group])
             metrics.overhead.observe_many([max(0.0, each.total_s - each.stats.upstream_s) for each in group])
-        lines = [_line(finished) for finished in gathered]
-        logs.events("request", lines)
-        if self._history is not None:  # not the console's own: it asks every few seconds
-            told = [each for each in gathered if each.endpoint != "admin"]
+        lines = [_line(each) for each in foreign]
+        changes = [each for each in gathered if each.endpoint == ADMIN and (each.method != "GET" or each.status >= 400)]
+        logs.events("request", [*lines, *map(_line, changes)])
+        if self._history is not None:
             counts = (
                 (each.status, each.stats.outcome, each.total_s, each.stats.input_tokens, each.stats.output_tokens)
-                for each in told
+                for each in foreign
             )
-            self._history.add(counts, [line for line in lines if line["endpoint"] != "admin"])
+            self._history.add(counts, lines)
         logs.flush()
 
     def _count_rare(self, finished: Finished) -> None:
@@ -165,6 +170,7 @@ class _Sum:
 
 def _line(finished: Finished) -> dict[str, object]:
     stats, status = finished.stats, finished.status
+    outcome = stats.outcome or ("ok" if status < 400 else "refused" if status < 500 else "failed")
     line: dict[str, object] = {
         "request_id": finished.request_id,
         "key": stats.key_id,
@@ -172,11 +178,13 @@ def _line(finished: Finished) -> dict[str, object]:
         "endpoint": finished.endpoint,
         "method": finished.method,
         "status": status,
-        "outcome": stats.outcome or ("ok" if status < 400 else "refused" if status < 500 else "failed"),
+        "outcome": outcome,
         "total_ms": int(finished.total_s * 100_000 + 0.5) / 100,  # `round` takes ten times as long
         "upstream_ms": int(stats.upstream_s * 100_000 + 0.5) / 100,
         "events": finished.events,
     }
+    if outcome != "ok":
+        line["code"] = stats.code or outcome
     if stats.trace_id:
         line["trace_id"] = stats.trace_id
     if stats.tool:

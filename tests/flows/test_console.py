@@ -5,19 +5,20 @@
 
 import json
 import os
+import re
 import shutil
 from typing import Any
 
 import pytest
 
 from gateway.embedded.servers import Embedded, EmbeddedUpstream
-from tests.support.asking import send
+from tests.support.asking import ASK, CHAT, send, toml
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.model_clients import console_command
 from tests.support.ocr_running import SAMPLE
 from tests.support.official import run
 from tests.support.paths import ROOT
-from tests.support.upstream import Upstream, scripted_upstream, stream, text_stream
+from tests.support.upstream import Upstream, answer, scripted_upstream, stream, text_stream
 from tests.support.websites import Site, serving
 
 HOSTILE = (
@@ -34,22 +35,22 @@ MAX_BYTES = 150_000
 """What the page may weigh, all its files together."""
 
 
-async def in_browser(
-    server: InProcessGateway, alone: InProcessGateway, page: str, pictures: str = ""
-) -> dict[str, Any]:
-    """What `console.mjs` saw of `server`, and of `alone`, a gateway without models of its own."""
+async def in_browser(part: str, server: InProcessGateway, key: str = "", **plan: Any) -> dict[str, Any]:
+    """What the function `part` of `console.mjs` saw of `server`; `plan`: what it needs beside its address and key."""
     browser = shutil.which("chromium")
     if browser is None:
         pytest.skip("chromium is not installed: the console is not tried in a browser")
-    plan = {
-        "url": server.ops_url, "key": server.key, "site": page, "picture": str(SAMPLE),
-        "alone": {"url": alone.ops_url, "key": alone.key},
-        "chromium": browser, "pictures": pictures,
-    }  # fmt: skip
+    plan |= {"part": part, "url": server.ops_url, "key": key or server.key, "chromium": browser}
     code, out, err = await run(console_command(), json.dumps(plan).encode(), limit_s=240)
     assert code == 0, err[-3000:]
     report: dict[str, Any] = json.loads(out)
     return report
+
+
+async def of_tabs(server: InProcessGateway, alone: InProcessGateway, page: str, pictures: str = "") -> dict[str, Any]:
+    """What was seen of each tab; `alone`: a gateway without models of its own."""
+    other = {"url": alone.ops_url, "key": alone.key}
+    return await in_browser("tabs", server, alone=other, site=page, picture=str(SAMPLE), pictures=pictures)
 
 
 def configuration(upstream: Upstream, site: Site) -> str:
@@ -75,7 +76,8 @@ async def test_pictures_of_every_tab_are_made(start_gateway: StartGateway, ocr_u
     async with scripted_upstream() as upstream, serving(Site({"/tides": page})) as site:
         upstream.will(stream(*text_stream((text,))))
         server = await start_gateway(configuration(upstream, site), embedded_ocr(ocr_url))
-        await in_browser(server, await start_gateway(""), f"{site.url}/tides", folder)
+        await send(server, CHAT, {"model": "SvcLLM"})
+        await of_tabs(server, await start_gateway(""), f"{site.url}/tides", folder)
     assert {"status.png", "try-chat.png", "ocr.png", "sanitize.png", "usage.png", "logs.png"}.issubset(
         os.listdir(folder)
     )
@@ -88,7 +90,8 @@ async def test_every_tab_does_its_job_and_nothing_of_an_answer_becomes_code(
     async with scripted_upstream() as upstream, serving(Site({"/tides": PAGE})) as site:
         upstream.will(stream(*text_stream((HOSTILE[:21], HOSTILE[21:]))))
         server = await start_gateway(configuration(upstream, site), embedded_ocr(ocr_url))
-        report = await in_browser(server, await start_gateway(""), f"{site.url}/tides")
+        await send(server, CHAT, {"model": "SvcLLM"})
+        report = await of_tabs(server, await start_gateway(""), f"{site.url}/tides")
 
     assert report["console"] == [] and report["outside"] == []
     assert not report["hacked"] and report["dialogs"] == 0
@@ -97,6 +100,7 @@ async def test_every_tab_does_its_job_and_nothing_of_an_answer_becomes_code(
     assert report["keyboard"] == ["tab-status", False]
     assert "not valid" in report["bare"] and report["bareTabs"] == 0
     tabs = report["tabs"]
+    assert "invalid_value" in tabs["errors"]
     assert "Median answer" in tabs["status"] and "search provider" in tabs["status"] and "SvcLLM" in tabs["status"]
     chat = tabs["try"]["chat"]
     assert "<strong>harbour tax</strong>" in chat and "&lt;script&gt;" in chat and "<img" not in chat
@@ -116,6 +120,62 @@ async def test_every_tab_does_its_job_and_nothing_of_an_answer_becomes_code(
     assert "SvcLLM" in tabs["usage"] or "Nothing was used" in tabs["usage"]
     assert "websearch-extract" in tabs["logs"] and "in the gateway" in tabs["logs"]
     assert "harbour tax" not in server.log_text()
+
+
+@pytest.mark.system
+async def test_every_page_fits_a_desk_and_a_phone_in_both_colours_and_can_be_used_by_all(
+    start_gateway: StartGateway, ocr_url: str
+) -> None:
+    async with scripted_upstream() as upstream, serving(Site({"/tides": PAGE})) as site:
+        upstream.will(stream(*text_stream((HOSTILE,))))
+        server = await start_gateway(configuration(upstream, site), embedded_ocr(ocr_url))
+        plan = {"site": f"{site.url}/tides", "picture": str(SAMPLE), "shots": os.environ.get("CONSOLE_SHOTS", "")}
+        await send(server, CHAT, {"model": "SvcLLM"})
+        report = await in_browser("widths", server, **plan)
+    assert report["console"] == []
+    assert report["axe"] == []
+
+
+@pytest.mark.system
+async def test_a_console_that_is_looked_at_leaves_no_trace_in_figures_logs_and_budgets(
+    start_gateway: StartGateway,
+) -> None:
+    server = await start_gateway("[[models]]\nname = 'SvcLLM'\n[[models.upstreams]]\nbase_url = 'http://127.0.0.1:9'\n")
+    key = server.make_key("admin", "web-search", per_minute=1, concurrent=1)
+    report = await in_browser("quiet", server, key)
+    assert report["console"] == [] and report["figures"].startswith("Requests\n0\n")
+    assert report["logs"] == "No request yet."
+    assert '"request"' not in server.log_text()
+    _, usage, _ = await send(server, server.ops_url + "/api/admin/usage", method="GET")
+    assert usage["rows"] == []
+    _, text, _ = await send(server, server.ops_url + "/metrics", method="GET")
+    counted = [line for line in text.splitlines() if re.match(r"gateway_(requests|tool_calls)_total\{", line)]
+    assert counted and all('endpoint="admin"' in line for line in counted)
+
+
+@pytest.mark.system
+async def test_failures_are_shown_by_code_and_lead_to_their_requests(start_gateway: StartGateway) -> None:
+    async with scripted_upstream() as upstream:
+        upstream.will(answer({"error": {"message": "boom"}}, status=500))
+        server = await start_gateway(toml(upstream))
+        for _ in range(3):
+            assert (await send(server, CHAT, {"model": "SvcLLM"}))[0] == 400
+        assert (await send(server, CHAT, ASK, key=server.make_key("ocr")))[0] == 403
+        assert (await send(server, CHAT, ASK))[0] == 502
+        assert (await send(server, CHAT, {**ASK, "stream": True}))[0] == 502
+        upstream.will(stream(text_stream()[0]))
+        assert (await send(server, CHAT, {**ASK, "stream": True}))[0] == 200
+        for _ in range(5):
+            await send(server, "/v1/models", method="GET")
+        report = await in_browser("errors", server)
+    assert report["console"] == []
+    rows = {tuple(row.split("\t")) for row in report["before"].splitlines()}
+    assert {row[:4] for row in rows} == {
+        ("chat", "400", "invalid_value", "3"), ("chat", "403", "insufficient_scope", "1"),
+        ("chat", "502", "upstream_error", "2"), ("chat", "200", "upstream_error", "1"),
+    }  # fmt: skip
+    assert report["address"] == "#logs?range=24h&endpoint=chat&code=invalid_value"
+    assert "invalid_value" in report["story"]
 
 
 async def test_the_routes_below_api_ask_for_a_key_and_its_scope(start_gateway: StartGateway) -> None:

@@ -5,7 +5,7 @@ the sanitizer would do with a text, and the keys themselves.
 import asyncio
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -16,14 +16,15 @@ from gateway import schemas
 from gateway.access.keys import KeyRecord, KeyRegistry, KeyRequest, record_to_json
 from gateway.access.usage import GROUPS, UsageReader, is_day, together
 from gateway.config.settings import Config
-from gateway.domain import KEY_LIMITS, Json
+from gateway.domain import KEY_LIMITS, Json, WebCall
 from gateway.errors import InvalidRequest, StateUnavailable
 from gateway.resilience.single_flight import in_thread
 from gateway.sanitize.report import preview
+from gateway.services.websearch.tools import WebTools
 from gateway.shared_state.port import StateDown
 from gateway.shared_state.sqlite_state import file_problem
 from gateway.web.handlers.model_routes import by_schema
-from gateway.web.history import RANGES, History
+from gateway.web.history import FAULT_RANGES, RANGES, History
 from gateway.web.replies import JsonReply
 from gateway.web.state import CALL
 
@@ -93,6 +94,12 @@ def _shown(record: KeyRecord) -> Json:
     return {name: value for name, value in record_to_json(record).items() if name != "sha256"}
 
 
+def _range_of(request: web.Request, ranges: Collection[str], default: str) -> str:
+    if (name := request.query.get("range", default)) not in ranges:
+        raise InvalidRequest(f"range must be one of {', '.join(ranges)}", param="range")
+    return name
+
+
 MAX_PREVIEW_BYTES = 65_536
 """Largest body of a preview. Its scan takes 20 ms at most."""
 
@@ -104,11 +111,12 @@ _MAX_ROWS = 10_000
 class AdminHandler:
     """`currency` of what was spent, empty without prices."""
 
-    def __init__(self, history: History, usage: UsageReader, config: Config, currency: str) -> None:
+    def __init__(self, history: History, usage: UsageReader, config: Config, currency: str, tools: WebTools) -> None:
         self._history = history
         self._usage = usage
         self._config = config
         self._currency = currency
+        self._tools = tools
         self.check = by_schema(schemas.load("sanitize_preview"))
 
     async def usage(self, request: web.Request) -> web.StreamResponse:
@@ -156,17 +164,29 @@ class AdminHandler:
             raise StateUnavailable("the usage of keys cannot be read; see the notes of /readyz") from None
 
     async def requests(self, request: web.Request) -> web.StreamResponse:
-        """`{requests: [record]}`, the newest first; see `History.last`."""
+        """`{requests: [record]}`, the newest first; see `History.last`. With `range`, `endpoint` and `code` those
+        behind a count of `errors`. Raises InvalidRequest."""
+        asked = request.query
         request[CALL].server.recorder.flush()
-        return JsonReply({"requests": await self._history.last()})
+        name = _range_of(request, FAULT_RANGES, "") if "range" in asked else ""
+        return JsonReply({"requests": await self._history.last(name, asked.get("endpoint", ""), asked.get("code", ""))})
+
+    async def errors(self, request: web.Request) -> web.StreamResponse:
+        """`{range, rows}`; see `History.faults`. `range` is one of FAULT_RANGES. Raises InvalidRequest."""
+        name = _range_of(request, FAULT_RANGES, "1h")
+        request[CALL].server.recorder.flush()
+        return JsonReply({"range": name, "rows": await self._history.faults(name)})
 
     async def history(self, request: web.Request) -> web.StreamResponse:
         """`{range, step_s, points}`; see `History.read`. `range` is one of RANGES. Raises InvalidRequest."""
-        name = request.query.get("range", "5m")
-        if name not in RANGES:
-            raise InvalidRequest(f"range must be one of {', '.join(RANGES)}", param="range")
+        name = _range_of(request, RANGES, "5m")
         request[CALL].server.recorder.flush()
         return JsonReply({"range": name, **await self._history.read(name)})
+
+    async def status(self, request: web.Request) -> web.StreamResponse:
+        """The data of the web tool `websearch-search_status`."""
+        call = request[CALL]
+        return JsonReply(await self._tools.status(WebCall(call.caller.key_id, call.request_id)))
 
     async def sanitize(self, request: web.Request) -> web.StreamResponse:
         """What the detectors find in a text and what becomes of it; see `sanitize.report.preview`. `guardrail_off`:

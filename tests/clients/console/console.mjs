@@ -1,5 +1,5 @@
 // Drives the console in a real browser as a person would, and tells what was seen. Reads a plan from standard input:
-// {url, key, alone: {url, key}, site, picture, chromium, pictures?}; prints {console, outside, hacked, dialogs, tabs: {...}, axe: [...]}.
+// {part, url, key, chromium, …}; prints {console, outside, dialogs, axe, bytes, and what the function `part` returns}.
 
 import { chromium } from "playwright-core";
 import { readFileSync } from "node:fs";
@@ -10,6 +10,7 @@ const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 const flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"];
 const browser = await chromium.launch({ executablePath: plan.chromium, args: flags });
 const report = { console: [], outside: [], dialogs: 0, hacked: false, tabs: {}, axe: [], bytes: 0 };
+const WIDE = { width: 1400, height: 900 }, PHONE = { width: 390, height: 800 };
 
 let first = null; // the page whose pictures are kept
 
@@ -43,6 +44,10 @@ const work = {
     await page.evaluate(() => document.activeElement.blur());
     await page.waitForSelector("#status table >> text=search provider");
     return (await page.innerText("#status")).replace(/\s+/g, " ");
+  },
+  async errors(page) {
+    await page.waitForSelector("#errors table");
+    return page.innerText("#errors table");
   },
   async try(page) {
     await page.check("#interface-chat", { force: true });
@@ -107,55 +112,110 @@ const work = {
   },
 };
 
-const page = (first = await browser.newPage({ viewport: { width: 1200, height: 860 }, colorScheme: "light" }));
-watch(page, true);
-await withKey(page);
-for (const [name, act] of Object.entries(work)) {
-  await page.click(`#tab-${name}`);
-  report.tabs[name] = await act(page);
-  if (!["try", "keys"].includes(name)) await keep(page, name);
-}
-report.hacked = await page.evaluate(() => Boolean(window.hacked));
-
-// By the keyboard alone: from the key's field to the tabs, along them, into a panel.
-await page.focus("#tab-status");
-await page.keyboard.press("End");
-await page.keyboard.press("ArrowRight");
-report.keyboard = await page.evaluate(() => [document.activeElement.id, document.querySelector("#status").hidden]);
-
-// The checker's script may not run under the page's policy: it gets pages of its own, in both colours, on a phone too.
-for (const [name, options] of [["light", { colorScheme: "light" }], ["dark", { colorScheme: "dark" }], ["phone", { viewport: { width: 390, height: 800 } }]]) {
-  const context = await browser.newContext({ ...options, bypassCSP: true });
-  const checked = await context.newPage();
-  watch(checked);
-  await withKey(checked);
-  for (const [tab, act] of Object.entries(work)) {
-    await checked.click(`#tab-${tab}`);
-    if (name === "dark" || tab === "status" || tab === "logs") await act(checked);
-    await checked.evaluate(axe);
-    const { violations } = await checked.evaluate(() => window.axe.run());
-    for (const each of violations) report.axe.push(`${name} ${tab}: ${each.id}: ${each.nodes.map((node) => node.target.join(" ")).slice(0, 3).join("; ")}`);
-    const wide = await checked.evaluate(() => document.documentElement.scrollWidth > innerWidth);
-    if (wide) report.axe.push(`${name} ${tab}: the page is wider than the window`);
-    if (plan.pictures && tab === "status" && name !== "light") await checked.screenshot({ path: `${plan.pictures}/status-${name}.png` });
+/** Every tab does its job, by the keyboard too, and axe finds nothing. plan: {alone: {url, key}, site, picture, pictures?}. */
+async function tabs() {
+  const page = (first = await browser.newPage({ viewport: { width: 1200, height: 860 }, colorScheme: "light" }));
+  watch(page, true);
+  await withKey(page);
+  for (const [name, act] of Object.entries(work)) {
+    await page.click(`#tab-${name}`);
+    report.tabs[name] = await act(page);
+    if (!["try", "keys"].includes(name)) await keep(page, name);
   }
-  await context.close();
+  report.hacked = await page.evaluate(() => Boolean(window.hacked));
+
+  // By the keyboard alone: from the key's field to the tabs, along them, into a panel.
+  await page.focus("#tab-status");
+  await page.keyboard.press("End");
+  await page.keyboard.press("ArrowRight");
+  report.keyboard = await page.evaluate(() => [document.activeElement.id, document.querySelector("#status").hidden]);
+
+  // A gateway without models of its own.
+  const alone = await browser.newPage();
+  await withKey(alone, plan.alone);
+  await alone.click("#tab-sanitize");
+  report.alone = await alone.innerText("#sanitize .hint:not(:empty)");
+
+  // Without a key nothing but health is shown, and what is missing is said.
+  const bare = await browser.newPage();
+  await bare.goto(`${plan.url}/#usage`);
+  await bare.fill("#key", "gw_wrong");
+  await bare.click("#key-form button[type=submit]");
+  await bare.waitForSelector("#key-state.error");
+  report.bare = await bare.innerText("#key-state");
+  report.bareTabs = await bare.locator("[role=tabpanel]:visible").count();
 }
 
-// A gateway without models of its own.
-const alone = await browser.newPage();
-await withKey(alone, plan.alone);
-await alone.click("#tab-sanitize");
-report.alone = await alone.innerText("#sanitize .hint:not(:empty)");
+/** Every tab with something in it, on a desk and on a phone, light and dark; plan: as `tabs`, shots?: a folder. */
+async function widths() {
+  for (const [name, viewport] of [["desk", WIDE], ["phone", PHONE]]) for (const colorScheme of ["light", "dark"]) {
+    // The checker's script may not run under the page's policy.
+    const context = await browser.newContext({ viewport, colorScheme, bypassCSP: true }), page = await context.newPage();
+    const tell = (tab, text) => report.axe.push(`${name} ${colorScheme} ${tab}: ${text}`);
+    watch(page);
+    await page.goto(`${plan.url}/`);
+    await look("sign-in");
+    await withKey(page);
+    for (const [tab, act] of Object.entries(work)) {
+      await page.click(`#tab-${tab}`);
+      await act(page);
+      await look(tab);
+    }
+    await context.close();
 
-// Without a key nothing but health is shown, and what is missing is said.
-const bare = await browser.newPage();
-await bare.goto(`${plan.url}/#usage`);
-await bare.fill("#key", "gw_wrong");
-await bare.click("#key-form button[type=submit]");
-await bare.waitForSelector("#key-state.error");
-report.bare = await bare.innerText("#key-state");
-report.bareTabs = await bare.locator("[role=tabpanel]:visible").count();
+    async function look(tab) {
+      await page.evaluate(axe);
+      const { violations } = await page.evaluate(() => window.axe.run({ rules: { "target-size": { enabled: true } } }));
+      for (const each of violations) tell(tab, `${each.id}: ${each.nodes.map((node) => node.target.join(" ")).slice(0, 3).join("; ")}`);
+      const seen = await page.evaluate(() => ({
+        wide: document.documentElement.scrollWidth > innerWidth,
+        unnamed: [...document.querySelectorAll("input, select, textarea")].filter((each) => !each.labels?.length && !each.ariaLabel).map((each) => each.outerHTML.slice(0, 80)),
+        cut: [...document.querySelectorAll(".scroll")].filter((each) => each.scrollWidth > each.clientWidth + 1).map((each) => each.ariaLabel ?? each.innerText.slice(0, 40)),
+      }));
+      if (seen.wide) tell(tab, "the page is wider than the window");
+      for (const each of seen.unnamed) tell(tab, `no label: ${each}`);
+      for (const each of seen.cut) tell(tab, `a table is wider than its place: ${each}`);
+      if (plan.shots) await page.screenshot({ path: `${plan.shots}/${tab}-${name}-${colorScheme}.png`, fullPage: true });
+    }
+  }
+}
 
+/** What a console that is only looked at shows; plan: nothing more. */
+async function quiet() {
+  const page = await browser.newPage();
+  watch(page);
+  await withKey(page);
+  await page.waitForSelector("#status table >> text=search provider");
+  for (const tab of ["try", "keys", "usage", "logs", "status"]) {
+    await page.click(`#tab-${tab}`);
+    await page.waitForSelector({ try: "#try option[value=SvcLLM]", keys: "#keys table", usage: "#usage p", logs: "#logs .hint", status: "#status svg" }[tab], { state: "attached" });
+  }
+  const asked = page.waitForResponse((each) => each.url().includes("/admin/history"), { timeout: 20000 });
+  await asked;
+  return { figures: await page.innerText("#status .figures"), logs: await page.textContent("#logs .hint") };
+}
+
+/** From a count of failures to the requests behind it. */
+async function errors() {
+  const page = await browser.newPage();
+  watch(page);
+  await withKey(page);
+  await page.waitForSelector("#status .figures a");
+  await page.click("#status .figures a");
+  await page.waitForSelector("#errors table");
+  const before = await page.innerText("#errors table tbody");
+  await page.selectOption("#errors select", "24h");
+  await page.locator("#errors tr", { hasText: "invalid_value" }).locator("a").click();
+  await page.waitForFunction(() => document.querySelectorAll("#logs tbody tr").length === 3);
+  const address = await page.evaluate(() => location.hash);
+  await page.click("#logs .link >> nth=0");
+  const story = await page.innerText("#logs .story");
+  await page.click("#logs a:text('All requests')");
+  await page.waitForFunction(() => document.querySelectorAll("#logs tbody tr").length > 3);
+  return { before, address, story };
+}
+
+const parts = { errors, tabs, widths, quiet };
+Object.assign(report, await parts[plan.part ?? "tabs"]());
 await browser.close();
 console.log(JSON.stringify(report));

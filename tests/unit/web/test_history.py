@@ -10,7 +10,15 @@ from typing import Any
 import pytest
 
 from gateway.shared_state.sqlite_state import StateFile
-from gateway.web.history import MAX_RECORDS, RANGES, History, cause_of, erase_records, remove_former_files
+from gateway.web.history import (
+    MAX_OF_A_KIND,
+    MAX_RECORDS,
+    RANGES,
+    History,
+    cause_of,
+    erase_records,
+    remove_former_files,
+)
 
 NOON = 1_800_000_000
 
@@ -104,6 +112,27 @@ async def test_the_newest_requests_come_first_and_the_oldest_of_all_processes_gi
         kept = await ids(here)
         assert len(kept) == MAX_RECORDS and kept[0] == "req_1000" and "req_9" not in kept
     assert (tmp_path / "state.sqlite3").stat().st_mode & 0o777 == 0o600
+
+
+async def test_failures_are_counted_by_kind_and_the_newest_of_each_outlast_a_flood(tmp_path: Path) -> None:
+    clock, fault = Clock(), {"outcome": "failed", "status": 500, "code": "server_error"}
+    async with process(tmp_path, clock) as here, process(tmp_path, clock) as there:
+        here.add([], [record(1, **fault)])
+        here.add([], [record(number) for number in range(2, 300)])
+        await here.write()
+        clock.s += 60
+        there.add([], [record(1000 + n, endpoint="ocr", status=429, code="rate_limit_exceeded") for n in range(90)])
+        there.add([], [record(number) for number in range(300, 600)])
+        for _ in range(2):
+            both = {("chat", 500, "server_error"): 1, ("ocr", 429, "rate_limit_exceeded"): 90}
+            assert {(e["endpoint"], e["status"], e["code"]): e["count"] for e in await there.faults("15m")} == both
+            assert [each["request_id"] for each in await there.last("15m", "chat", "server_error")] == ["req_1"]
+            limited = await there.last("1h", "ocr", "rate_limit_exceeded")
+            assert len(limited) == MAX_OF_A_KIND and limited[0]["request_id"] == "req_1089"
+            await there.write()
+        clock.s += 960
+        assert await here.faults("15m") == [] == await here.last("15m", "chat", "server_error")
+        assert sum(each["count"] for each in await here.faults("1h")) == 91
 
 
 async def test_what_is_gathered_while_the_file_is_away_is_seen_here_and_written_later(tmp_path: Path) -> None:
