@@ -16,9 +16,9 @@ from tests.support.paths import ROOT
 
 BUDGETS = {
     "access": 1826,
-    "app": 1041,
+    "app": 1048,
     "bench": 6863,
-    "calls": 763,
+    "calls": 755,
     "child": 418,
     "cli": 2419,
     "config": 843,
@@ -35,9 +35,9 @@ BUDGETS = {
     "schemas": 242,
     "services": 5864,
     "shared_state": 1293,
-    "tests": 51808,
-    "top": 881,
-    "web": 3704,
+    "tests": 51886,
+    "top": 892,
+    "web": 3772,
     "wire": 7209,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
