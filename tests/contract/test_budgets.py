@@ -35,7 +35,7 @@ BUDGETS = {
     "schemas": 242,
     "services": 5864,
     "shared_state": 1293,
-    "tests": 51886,
+    "tests": 51976,
     "top": 892,
     "web": 3772,
     "wire": 7209,
