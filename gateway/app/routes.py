@@ -66,6 +66,8 @@ def admin_rows(admin: AdminHandler, keys: AdminKeysHandler) -> list[Endpoint]:
         Endpoint("admin", "POST", "/admin/keys/{key_id}/rotate", keys.rotate, form, scope),
         Endpoint("admin", "DELETE", "/admin/keys/{key_id}", keys.revoke, form, scope),
         Endpoint(
+            "admin", "PATCH", "/admin/keys/{key_id}", keys.edit, form, scope, keys.check_changes, max_body_bytes=4096),
+        Endpoint(
             "admin", "POST", "/admin/sanitize", admin.sanitize, form, scope, admin.check,
             max_body_bytes=MAX_PREVIEW_BYTES),
     ]  # fmt: skip

@@ -16,7 +16,7 @@ from gateway import schemas
 from gateway.access.keys import KeyRecord, KeyRegistry, KeyRequest, record_to_json
 from gateway.access.usage import GROUPS, UsageReader, is_day, together
 from gateway.config.settings import Config
-from gateway.domain import KEY_LIMITS, Json
+from gateway.domain import Json
 from gateway.errors import InvalidRequest, StateUnavailable
 from gateway.resilience.single_flight import in_thread
 from gateway.sanitize.report import preview
@@ -27,8 +27,9 @@ from gateway.web.history import RANGES, History
 from gateway.web.replies import JsonReply
 from gateway.web.state import CALL
 
-# Keys for the console, on the operations listener alone, for keys with the scope `admin`: listed, made, rotated and
-# revoked. A new key is shown once, in the answer that made it. Whoever holds an admin key can make keys of any scope.
+# Keys for the console, on the operations listener alone, for keys with the scope `admin`: listed, made, edited,
+# rotated and revoked. A new key is shown once, in the answer that made it. Whoever holds an admin key can make keys of
+# any scope.
 
 
 T = TypeVar("T")
@@ -40,6 +41,7 @@ class AdminKeysHandler:
     def __init__(self, registry: KeyRegistry) -> None:
         self._registry = registry
         self.check = by_schema(schemas.load("admin_key"))
+        self.check_changes = by_schema(schemas.load("admin_key_changes"))
 
     async def listing(self, request: web.Request) -> web.StreamResponse:
         """`{keys: [{id, name, scopes, created, expires?, limits…}], own}`, newest first; `own` is the caller's id."""
@@ -52,15 +54,20 @@ class AdminKeysHandler:
         call = request[CALL]
         body: Json = call.body
         call.body = None
-        days = body.get("expires_days")
-        wanted = KeyRequest(
-            name=body["name"],
-            scopes=tuple(body["scopes"]),
-            expires_s=None if days is None else days * 86_400,
-            **{name: body.get(name) for name in KEY_LIMITS},
-        )
-        key, record = await _in_thread(self._registry.create, wanted)
+        key, record = await _in_thread(self._registry.create, KeyRequest(**_properties(body)))
         return JsonReply({"key": key, "record": _shown(record)})
+
+    async def edit(self, request: web.Request) -> web.StreamResponse:
+        """`{record}`: what the body does not have stays, null takes a limit or the expiry away. Raises NotFound, and
+        InvalidRequest where the key that asks would lose `admin`: it could not undo that."""
+        call, key_id = request[CALL], request.match_info["key_id"]
+        body: Json = call.body
+        call.body = None
+        if key_id == call.stats.key_id and "admin" not in body.get("scopes", ("admin",)):
+            text = "this is the key you are using; take `admin` from it with another one, or by `gateway keys edit`"
+            raise InvalidRequest(text, param="scopes")
+        record = await _in_thread(self._registry.edit, key_id, _properties(body))
+        return JsonReply({"record": _shown(record)})
 
     async def rotate(self, request: web.Request) -> web.StreamResponse:
         """As `create`: a key with the rights of another one, which stays valid. Raises NotFound."""
@@ -78,6 +85,15 @@ class AdminKeysHandler:
         return JsonReply({"revoked": record.id})
 
 
+def _properties(body: Json) -> Json:
+    """The fields of a body as `KeyRequest` and `KeyRegistry.edit` name them."""
+    fields = dict(body)
+    if "expires_days" in fields:
+        days = fields.pop("expires_days")
+        fields["expires_s"] = None if days is None else days * 86_400
+    return fields
+
+
 async def _in_thread(work: Callable[..., T], *arguments: object) -> T:
     """The result of some work on the keys. Raises StateUnavailable with the reason where their files cannot be used;
     then nothing has changed."""
@@ -91,6 +107,12 @@ async def _in_thread(work: Callable[..., T], *arguments: object) -> T:
 def _shown(record: KeyRecord) -> Json:
     """A record without its digest."""
     return {name: value for name, value in record_to_json(record).items() if name != "sha256"}
+
+
+def _named(rows: list[Json], request: web.Request) -> list[Json]:
+    """The same, with the `name` of each row's key."""
+    names = request[CALL].server.keys.names()
+    return [{**row, "name": names[row["key"]]} if row.get("key") in names else row for row in rows]
 
 
 MAX_PREVIEW_BYTES = 65_536
@@ -114,7 +136,7 @@ class AdminHandler:
     async def usage(self, request: web.Request) -> web.StreamResponse:
         """`{since, by, currency, machines, rows: [{day?, key?, name?, model?, tool?, user?, session?, requests,
         input_tokens, cached_tokens, output_tokens, tool_calls, spend}]}` from the day `since` on, summed by the groups
-        of `by`; `name` is that of the key, while there is one, `user` and `session` are hashes. `machines` is `all`, or
+        of `by`; `name` is that of the key, until it is erased, `user` and `session` are hashes. `machines` is `all`, or
         `this`: without Redis, while it is away, and where the query says `machines=this`.
 
         Raises InvalidRequest, StateUnavailable.
@@ -130,11 +152,7 @@ class AdminHandler:
         if problem := together(by):
             raise InvalidRequest(f"by: {problem}", param="by")
         rows, of_all = await self._rows(since, by, only_here=request.query.get("machines") == "this")
-        rows = rows[-_MAX_ROWS:]
-        names = request[CALL].server.keys.names()
-        for row in rows:
-            if row.get("key") in names:
-                row["name"] = names[row["key"]]
+        rows = _named(rows[-_MAX_ROWS:], request)
         return JsonReply(
             {
                 "since": since,
@@ -156,9 +174,9 @@ class AdminHandler:
             raise StateUnavailable("the usage of keys cannot be read; see the notes of /readyz") from None
 
     async def requests(self, request: web.Request) -> web.StreamResponse:
-        """`{requests: [record]}`, the newest first; see `History.last`."""
+        """`{requests: [record]}`, the newest first; see `History.last`. `name` is that of the record's `key`."""
         request[CALL].server.recorder.flush()
-        return JsonReply({"requests": await self._history.last()})
+        return JsonReply({"requests": _named(await self._history.last(), request)})
 
     async def history(self, request: web.Request) -> web.StreamResponse:
         """`{range, step_s, points}`; see `History.read`. `range` is one of RANGES. Raises InvalidRequest."""
