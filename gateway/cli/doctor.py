@@ -6,7 +6,9 @@ Run it as root on the machine of the service. For a gateway that was started by 
 """
 
 import argparse
+import asyncio
 import contextlib
+import difflib
 import importlib
 import importlib.util
 import json
@@ -20,8 +22,8 @@ import sys
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +35,12 @@ from gateway.cli.options import BAD, GOOD, Paint, Parsers, add_json_option, for_
 from gateway.cli.unit_files import SEARCH, UnitFile, service_unit
 from gateway.config.environment import Environment
 from gateway.config.loader import ConfigError, load_config
-from gateway.config.settings import Config, McpServer
+from gateway.config.settings import Config, McpServer, Model, Upstream
 from gateway.domain import OCR_MODEL, TEXT_MODEL
-from gateway.errors import GatewayError
+from gateway.errors import GatewayError, UpstreamError, UpstreamRefused, UpstreamTimeout
+from gateway.providers.openai_compat import OpenAICompatUpstream
+from gateway.services.completion.model_names import is_wild, takes
+from gateway.wire.openai_error import NOT_SERVED, scrubbed
 
 _DEFAULT_FILE = Path("/etc/gateway/gateway.toml")
 _CONNECT_S = 3.0
@@ -49,6 +54,8 @@ _LEAST_FREE_BYTES = 50 << 20
 _SEAL_ADVICE = "the secret that seals masking maps lies in it beside them: access.seal keeps it apart"
 _RUN_S = 10.0
 """How long systemctl may take."""
+
+RESTART = "systemctl restart gateway.service"
 
 _HIDDEN = ("/root/", "/home/", "/run/user/")
 """Folders that `ProtectHome=yes` of the unit hides."""
@@ -297,10 +304,12 @@ def _redis(installed: Installation) -> Iterator[Checked]:
         yield Checked(f"Redis answers{apart}")
 
 
-def _upstreams(installed: Installation) -> Iterator[Checked]:
-    """Whether upstreams, the search provider and MCP servers accept connections; of one behind a proxy, the proxy."""
+def _connections(installed: Installation) -> Iterator[Checked]:
+    """Whether the search provider and MCP servers accept connections; of one behind a proxy, the proxy."""
     seen = set()
     for path, settings in installed.config.egresses():
+        if isinstance(settings, Upstream):
+            continue
         address = settings.url if isinstance(settings, McpServer) else settings.base_url
         if not address or (address, settings.proxy, settings.ca_file) in seen:
             continue
@@ -321,10 +330,120 @@ def _upstreams(installed: Installation) -> Iterator[Checked]:
             yield Checked(f"{where} accepts connections")
 
 
+# Upstreams are asked for the list of their models, as the service asks them: with its credential, by its way.
+
+_ASK_S = 10.0
+"""How long one upstream may take in all; they are asked at once."""
+_LIST_BYTES = 4 << 20
+
+_REMEDIES = {
+    "dns": "no machine has this name: correct {key}, or mend the name resolution of this machine",
+    "refused": "nobody listens there: start it, or correct the port in {key}",
+    "unreachable": "no way leads there: see {key}, and the network and firewalls between",
+    "timeout": "it is silent: see {key}, the network between, and whether it is overloaded",
+    "tls": "no TLS is spoken there: correct scheme and port of {key}",
+    "disconnected": "it wants https, or is no HTTP server: correct scheme and port of {key}",
+    "proxy status 407": "the proxy wants a user and password: see {path}.proxy_auth",
+    "status 401": "write the right key into {credential}, then: {restart}",
+    "status 403": "give its key the right to this model there, or write another one into {credential}, then: {restart}",
+    "status 429": "it is busy, or its quota is used up: look at the account there",
+}
+"""What to do about the causes of `UpstreamError`s whose message does not say it."""
+_TAKES_ANY = ("azure", "llama.cpp")
+"""Presets of upstreams that take models which they do not list: deployments, and any name at all."""
+
+
+def _upstreams(installed: Installation) -> Iterator[Checked]:
+    """Whether each upstream takes the gateway's key and has the model."""
+    yield from asyncio.run(_all_asked(installed))
+
+
+async def _all_asked(installed: Installation) -> list[Checked]:
+    asked = (
+        _asked_for_models(installed, f"models[{index}].upstreams[{number}]", model, settings)
+        for index, model in enumerate(installed.config.models)
+        for number, settings in enumerate(model.upstreams)
+    )
+    return await asyncio.gather(*asked)
+
+
+async def _asked_for_models(installed: Installation, path: str, model: Model, settings: Upstream) -> Checked:
+    url, key = urllib.parse.urlsplit(settings.base_url), settings.api_key
+    where = f"{model.name}: {settings.name or 'its upstream'} at {url.hostname}:{_port(url)}"
+    if key is not None and not _has(installed.unit, key.credential):
+        return Checked(f"{where} was not asked: credential '{key.credential}' cannot be read here")
+    client = OpenAICompatUpstream(
+        where,
+        replace(
+            settings,
+            first_byte_timeout_s=_ASK_S,
+            idle_timeout_s=_ASK_S,
+            total_timeout_s=_ASK_S,
+            max_answer_bytes=_LIST_BYTES,
+        ),
+    )
+    try:
+        async with asyncio.timeout(_ASK_S):
+            names = await client.listed_models()
+    except (UpstreamError, TimeoutError, OSError) as error:
+        return _fault(installed, path, where, settings, error)
+    finally:
+        await client.close()
+    wanted = (settings.model,) if settings.model else (model.name, *model.aliases)
+    if any(_is_listed(name, names) for name in wanted):
+        return Checked(f"{where} answers and lists the model")
+    text = f"{where} answers; it does not list {' or '.join(wanted)}"
+    near = difflib.get_close_matches(wanted[0], names, cutoff=0)
+    known = scrubbed(", ".join(near), () if key is None else (key.reveal(),))
+    remedy = f"write a model that it has into {path}.model; it lists {len(names)}{known and f', among them {known}'}"
+    return Checked(text, "" if settings.parameters.preset in _TAKES_ANY else remedy)
+
+
+def _has(unit: UnitFile | None, credential: str) -> bool:
+    """Whether the configuration has a credential itself, and no placeholder for one that is sealed or root's."""
+    path = unit.load_credentials().get(credential) if unit else None
+    return os.access(path, os.R_OK) if path else not unit or credential not in unit.sealed_credentials()
+
+
+def _is_listed(wanted: str, names: Sequence[str]) -> bool:
+    """Whether an upstream lists a name, or one that a wildcard stands for. Gemini lists `models/NAME`, Ollama
+    `NAME:latest`; what OpenRouter takes behind a colon (`NAME:nitro`) is no part of the name."""
+    shown = {name.removeprefix("models/").removesuffix(":latest") for name in names}.union(names)
+    if is_wild(wanted):
+        return any(takes(wanted, name) for name in shown)
+    return wanted in shown or wanted.partition(":")[0] in names
+
+
+def _fault(installed: Installation, path: str, where: str, settings: Upstream, error: Exception) -> Checked:
+    """What an error says of an upstream, without the upstream's own words, which may have the key."""
+    is_told = isinstance(error, UpstreamError) and not isinstance(error, UpstreamRefused)
+    said, _, remedy = str(error).partition(". It says: ")[0].partition("; ") if is_told else ("", "", "")
+    cause = "timeout" if isinstance(error, TimeoutError | UpstreamTimeout) else str(getattr(error, "cause", ""))
+    if cause.startswith("status "):
+        cause = " ".join(cause.split()[:2])
+    if getattr(error, "code", "") == NOT_SERVED or cause in ("status 400", "status 501"):
+        hint = f"where calls fail too, correct {path}.base_url, which mostly ends in /v1"
+        return Checked(f"{where} answers; its list of models could not be read ({cause or said}): {hint}")
+    by_proxy = settings.proxy and cause in ("dns", "refused", "unreachable")
+    credential = f"a credential that {path}.api_key names"
+    if settings.api_key is not None:
+        name = settings.api_key.credential
+        credential = str((installed.unit and installed.unit.load_credentials().get(name)) or f"credential '{name}'")
+    told = _REMEDIES.get(cause, remedy or "look at the log of the upstream, and ask again").format(
+        path=path,
+        key=f"{path}.{'proxy' if by_proxy else 'base_url'}",
+        credential=credential,
+        restart=RESTART if installed.unit else "restart the gateway",
+    )
+    what = "the proxy before it cannot be reached" if by_proxy else said or "it does not answer as it should"
+    return Checked(f"{where}: {what} ({cause or type(error).__name__})", told)
+
+
 def _port(url: urllib.parse.SplitResult) -> int:
     return url.port or (443 if url.scheme == "https" else 80)
 
 
 _CHECKS: tuple[Callable[[Installation], Iterator[Checked]], ...] = (
-    _running, _units, _python, _extras, _files, _plain_headers, _guardrail, _disk, _redis, _keys, _upstreams,
+    _running, _units, _python, _extras, _files, _plain_headers, _guardrail, _disk, _redis, _keys, _connections,
+    _upstreams,
 )  # fmt: skip
