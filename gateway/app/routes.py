@@ -61,6 +61,7 @@ def admin_rows(admin: AdminHandler, keys: AdminKeysHandler) -> list[Endpoint]:
         Endpoint("admin", "GET", "/admin/usage", admin.usage, form, scope, charged=False),
         Endpoint("admin", "GET", "/admin/requests", admin.requests, form, scope, charged=False),
         Endpoint("admin", "GET", "/admin/history", admin.history, form, scope, charged=False),
+        Endpoint("admin", "GET", "/admin/upstreams", admin.upstreams, form, scope, charged=False),
         Endpoint("admin", "GET", "/admin/keys", keys.listing, form, scope, charged=False),
         Endpoint("admin", "POST", "/admin/keys", keys.create, form, scope, keys.check, max_body_bytes=4096),
         Endpoint("admin", "POST", "/admin/keys/{key_id}/rotate", keys.rotate, form, scope),

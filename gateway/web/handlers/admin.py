@@ -1,11 +1,11 @@
-"""The data of the console, on the ops listener alone, for keys with the scope `admin`: usage, the last requests, what
-the sanitizer would do with a text, and the keys themselves.
+"""The data of the console, on the ops listener alone, for keys with the scope `admin`: usage, the last requests,
+upstreams, what the sanitizer would do with a text, and the keys themselves.
 """
 
 import asyncio
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -101,11 +101,14 @@ _MAX_ROWS = 10_000
 """A year of thirty keys."""
 
 
-class AdminHandler:
-    """`currency` of what was spent, empty without prices."""
+Rows = Callable[[], Awaitable[list[Json]]]
 
-    def __init__(self, history: History, usage: UsageReader, config: Config, currency: str) -> None:
-        self._history = history
+
+class AdminHandler:
+    """`currency` of what was spent, empty without prices. `upstreams`: see `Sampler.upstreams`."""
+
+    def __init__(self, history: History, usage: UsageReader, config: Config, currency: str, upstreams: Rows) -> None:
+        self._history, self._upstreams = history, upstreams
         self._usage = usage
         self._config = config
         self._currency = currency
@@ -167,6 +170,10 @@ class AdminHandler:
             raise InvalidRequest(f"range must be one of {', '.join(RANGES)}", param="range")
         request[CALL].server.recorder.flush()
         return JsonReply({"range": name, **await self._history.read(name)})
+
+    async def upstreams(self, request: web.Request) -> web.StreamResponse:
+        """`{upstreams: [row]}`, of all workers; see `Sampler.upstreams`."""
+        return JsonReply({"upstreams": await self._upstreams()})
 
     async def sanitize(self, request: web.Request) -> web.StreamResponse:
         """What the detectors find in a text and what becomes of it; see `sanitize.report.preview`. `guardrail_off`:
