@@ -32,7 +32,7 @@ from gateway.cli.check import check_service
 from gateway.cli.client_config import own_url
 from gateway.cli.keys import registry_of
 from gateway.cli.options import BAD, GOOD, Paint, Parsers, add_json_option, for_terminal, print_json_lines, say
-from gateway.cli.unit_files import SEARCH, UnitFile, service_unit
+from gateway.cli.unit_files import RESTART, SEARCH, UnitFile, service_unit
 from gateway.config.environment import Environment
 from gateway.config.loader import ConfigError, load_config
 from gateway.config.settings import Config, McpServer, Model, Upstream
@@ -55,7 +55,8 @@ _SEAL_ADVICE = "the secret that seals masking maps lies in it beside them: acces
 _RUN_S = 10.0
 """How long systemctl may take."""
 
-RESTART = "systemctl restart gateway.service"
+_COPIES = Path("/run/credentials/gateway.service")
+"""Where systemd keeps what a service was given of its credentials at its start; for root and the service."""
 
 _HIDDEN = ("/root/", "/home/", "/run/user/")
 """Folders that `ProtectHome=yes` of the unit hides."""
@@ -75,12 +76,13 @@ class Checked:
 @dataclass(frozen=True, slots=True)
 class Installation:
     """What the checks look at. `file` is None for a gateway that was started by hand with all defaults, `unit` where no
-    service runs with the file. `url` is where it answers."""
+    service runs with the file. `url` is where it answers; `copies`: the credentials with which it was started."""
 
     file: Path | None
     unit: UnitFile | None
     config: Config
     url: str
+    copies: Path
 
 
 def add_commands(parsers: Parsers) -> None:
@@ -94,6 +96,7 @@ def add_commands(parsers: Parsers) -> None:
     parser.add_argument("--url", help="address of the running gateway; default: that of the configuration")
     add_json_option(parser)
     parser.add_argument("--unit-dir", type=Path, action="append", metavar="DIR", help=argparse.SUPPRESS)
+    parser.add_argument("--copies", type=Path, default=_COPIES, help=argparse.SUPPRESS)
     parser.set_defaults(command=_doctor)
 
 
@@ -106,7 +109,7 @@ def _doctor(arguments: argparse.Namespace, environment: Environment) -> int:
     if config is not None:
         url = with_scheme(arguments.url or environment.variables.get(URL_VARIABLE) or own_url(config.server))
         for check in _CHECKS:
-            findings += check(Installation(file, unit, config, url))
+            findings += check(Installation(file, unit, config, url, arguments.copies))
     wrong = sum(bool(finding.remedy) for finding in findings)
     if arguments.json:
         print_json_lines({"ok": not each.remedy, **asdict(each)} for each in findings)
@@ -200,6 +203,8 @@ def _files(installed: Installation) -> Iterator[Checked]:
     for name, path in installed.unit.load_credentials().items() if installed.unit else ():
         if path.is_file() and path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
             yield Checked(f"credential '{name}' can be read by others: {path}", f"chmod 0600 {path}")
+        if _differs(installed.copies / name, path):
+            yield Checked(f"the service was started with another credential '{name}'", RESTART)
     state = installed.config.state_dir
     if not state.is_dir():
         yield Checked(f"the state directory {state} does not exist", "start the service once; it makes the directory")
@@ -214,6 +219,14 @@ def _files(installed: Installation) -> Iterator[Checked]:
     yield Checked(f"{len(strangers)} files in {state} belong to another user than the directory", remedy)
     remedy = f"chmod -R go= {state.resolve()}" if open_files else ""
     yield Checked(f"{len(open_files)} files in {state}, or itself, can be read by others", remedy)
+
+
+def _differs(copy: Path, source: Path) -> bool:
+    """Whether a running service was given something else of a credential than its file has now; False where this user
+    cannot see."""
+    if not (source.is_file() and os.access(source, os.R_OK) and os.access(copy.parent, os.X_OK)):
+        return False
+    return not copy.is_file() or copy.read_bytes().strip() != source.read_bytes().strip()
 
 
 def _plain_headers(installed: Installation) -> Iterator[Checked]:
@@ -308,15 +321,12 @@ def _connections(installed: Installation) -> Iterator[Checked]:
     """Whether the search provider and MCP servers accept connections; of one behind a proxy, the proxy."""
     seen = set()
     for path, settings in installed.config.egresses():
-        if isinstance(settings, Upstream):
-            continue
+        name = "url" if isinstance(settings, McpServer) else "base_url"
         address = settings.url if isinstance(settings, McpServer) else settings.base_url
-        if not address or (address, settings.proxy, settings.ca_file) in seen:
+        if isinstance(settings, Upstream) or not address or (address, settings.proxy, settings.ca_file) in seen:
             continue
         seen.add((address, settings.proxy, settings.ca_file))
-        key = (
-            f"{path}.proxy" if settings.proxy else f"{path}.{'url' if isinstance(settings, McpServer) else 'base_url'}"
-        )
+        key = f"{path}.{'proxy' if settings.proxy else name}"
         url = urllib.parse.urlsplit(settings.proxy or address)
         where = f"{'the proxy ' if settings.proxy else ''}{url.hostname}:{_port(url)}"
         try:
@@ -334,7 +344,8 @@ def _connections(installed: Installation) -> Iterator[Checked]:
 
 _ASK_S = 10.0
 """How long one upstream may take in all; they are asked at once."""
-_LIST_BYTES = 4 << 20
+_NAME_CHARS = 128
+"""Characters of a model's name that are compared and shown."""
 
 _REMEDIES = {
     "dns": "no machine has this name: correct {key}, or mend the name resolution of this machine",
@@ -349,22 +360,20 @@ _REMEDIES = {
     "status 429": "it is busy, or its quota is used up: look at the account there",
 }
 """What to do about the causes of `UpstreamError`s whose message does not say it."""
-_TAKES_ANY = ("azure", "llama.cpp")
-"""Presets of upstreams that take models which they do not list: deployments, and any name at all."""
 
 
 def _upstreams(installed: Installation) -> Iterator[Checked]:
     """Whether each upstream takes the gateway's key and has the model."""
-    yield from asyncio.run(_all_asked(installed))
 
+    async def all_asked() -> list[Checked]:
+        asked = (
+            _asked_for_models(installed, f"models[{index}].upstreams[{number}]", model, settings)
+            for index, model in enumerate(installed.config.models)
+            for number, settings in enumerate(model.upstreams)
+        )
+        return await asyncio.gather(*asked)
 
-async def _all_asked(installed: Installation) -> list[Checked]:
-    asked = (
-        _asked_for_models(installed, f"models[{index}].upstreams[{number}]", model, settings)
-        for index, model in enumerate(installed.config.models)
-        for number, settings in enumerate(model.upstreams)
-    )
-    return await asyncio.gather(*asked)
+    yield from asyncio.run(all_asked())
 
 
 async def _asked_for_models(installed: Installation, path: str, model: Model, settings: Upstream) -> Checked:
@@ -372,16 +381,7 @@ async def _asked_for_models(installed: Installation, path: str, model: Model, se
     where = f"{model.name}: {settings.name or 'its upstream'} at {url.hostname}:{_port(url)}"
     if key is not None and not _has(installed.unit, key.credential):
         return Checked(f"{where} was not asked: credential '{key.credential}' cannot be read here")
-    client = OpenAICompatUpstream(
-        where,
-        replace(
-            settings,
-            first_byte_timeout_s=_ASK_S,
-            idle_timeout_s=_ASK_S,
-            total_timeout_s=_ASK_S,
-            max_answer_bytes=_LIST_BYTES,
-        ),
-    )
+    client = OpenAICompatUpstream(where, replace(settings, first_byte_timeout_s=_ASK_S))
     try:
         async with asyncio.timeout(_ASK_S):
             names = await client.listed_models()
@@ -393,10 +393,12 @@ async def _asked_for_models(installed: Installation, path: str, model: Model, se
     if any(_is_listed(name, names) for name in wanted):
         return Checked(f"{where} answers and lists the model")
     text = f"{where} answers; it does not list {' or '.join(wanted)}"
-    near = difflib.get_close_matches(wanted[0], names, cutoff=0)
+    if settings.parameters.preset in ("azure", "llama.cpp"):  # they take deployments, and any name at all
+        return Checked(text)
+    near = difflib.get_close_matches(wanted[0], [name[:_NAME_CHARS] for name in names], cutoff=0)
     known = scrubbed(", ".join(near), () if key is None else (key.reveal(),))
     remedy = f"write a model that it has into {path}.model; it lists {len(names)}{known and f', among them {known}'}"
-    return Checked(text, "" if settings.parameters.preset in _TAKES_ANY else remedy)
+    return Checked(text, remedy)
 
 
 def _has(unit: UnitFile | None, credential: str) -> bool:
@@ -425,17 +427,14 @@ def _fault(installed: Installation, path: str, where: str, settings: Upstream, e
         hint = f"where calls fail too, correct {path}.base_url, which mostly ends in /v1"
         return Checked(f"{where} answers; its list of models could not be read ({cause or said}): {hint}")
     by_proxy = settings.proxy and cause in ("dns", "refused", "unreachable")
-    credential = f"a credential that {path}.api_key names"
-    if settings.api_key is not None:
-        name = settings.api_key.credential
-        credential = str((installed.unit and installed.unit.load_credentials().get(name)) or f"credential '{name}'")
-    told = _REMEDIES.get(cause, remedy or "look at the log of the upstream, and ask again").format(
-        path=path,
-        key=f"{path}.{'proxy' if by_proxy else 'base_url'}",
-        credential=credential,
-        restart=RESTART if installed.unit else "restart the gateway",
-    )
+    name = settings.api_key.credential if settings.api_key else f"that {path}.api_key names"
+    file = installed.unit.load_credentials().get(name) if installed.unit else None
+    told = _REMEDIES.get(cause, "").format(
+        path=path, key=f"{path}.{'proxy' if by_proxy else 'base_url'}",
+        credential=file or f"the credential {name}", restart=RESTART if installed.unit else "restart the gateway",
+    )  # fmt: skip
     what = "the proxy before it cannot be reached" if by_proxy else said or "it does not answer as it should"
+    told = told or remedy or "look at the log of the upstream, and ask again"
     return Checked(f"{where}: {what} ({cause or type(error).__name__})", told)
 
 

@@ -16,11 +16,11 @@ from tests.support.paths import ROOT
 
 BUDGETS = {
     "access": 1824,
-    "app": 1035,
+    "app": 1072,
     "bench": 6863,
     "calls": 763,
     "child": 418,
-    "cli": 2332,
+    "cli": 2430,
     "config": 841,
     "console": 0,
     "embedded": 346,
@@ -28,17 +28,17 @@ BUDGETS = {
     "geometry": 1019,
     "mcp": 784,
     "ocr": 4686,
-    "providers": 1971,
+    "providers": 1978,
     "resilience": 433,
     "runtime": 1376,
     "sanitize": 6337,
     "schemas": 242,
-    "services": 5833,
+    "services": 5865,
     "shared_state": 1293,
-    "tests": 51575,
-    "top": 881,
-    "web": 3701,
-    "wire": 7184,
+    "tests": 51804,
+    "top": 910,
+    "web": 3696,
+    "wire": 7186,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {

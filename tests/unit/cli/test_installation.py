@@ -289,6 +289,23 @@ def test_an_upstream_whose_credential_is_sealed_is_not_asked_with_another_one(
     assert "was not asked: credential 'llm' cannot be read here" in told_of(capsys, "SvcLLM: its upstream")
 
 
+@pytest.mark.parametrize(
+    ("copy", "is_told"), [(f"{KEY}\n", False), (KEY, False), ("the-old-key", True), (None, True), ("no folder", False)]
+)
+def test_a_credential_that_has_changed_since_the_start_asks_for_a_restart(
+    machine: Machine, capsys: Output, tmp_path: Path, copy: str | None, is_told: bool
+) -> None:
+    copies = tmp_path / "copies"
+    if copy != "no folder":
+        copies.mkdir(mode=0o500)
+    if copy not in (None, "no folder"):
+        (copies / "llm").write_text(copy)
+    machine.run("doctor", "--copies", str(copies))
+    said = capsys.readouterr().out
+    told = "WRONG the service was started with another credential 'llm'\n      mend: systemctl restart gateway.service"
+    assert (told in said) is is_told and KEY not in said and "the-old-key" not in said
+
+
 def test_the_doctor_tells_what_others_may_read_by_configuration(machine: Machine, capsys: Output) -> None:
     hosts = "".join(
         f"[[web.hosts]]\nhost = '{name}'\nplain_http = {on}\n" for name, on in (("a", "true"), ("b", "false"))
