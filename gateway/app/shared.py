@@ -31,12 +31,15 @@ _AWAY = (
     "Redis cannot be reached: limits are divided by shared.machines, and each machine finds its own stored responses"
 )
 
+_FAULTS_BYTES = 1 << 20
+"""More than a thousand upstreams say of themselves."""
+
 
 @dataclass(frozen=True, slots=True)
 class SharedParts:
-    """`searches` is None where one process serves alone: nobody else could find its answers. `sealer` makes the
-    installation's sealer at its first call, and raises EngineMissing without the extra; `seal_problems`: what is wrong
-    with its file. `start` comes first."""
+    """`faults`: how upstreams failed last, on this machine. `searches` is None where one process serves alone: nobody
+    else could find its answers. `sealer` makes the installation's sealer at its first call, and raises EngineMissing
+    without the extra; `seal_problems`: what is wrong with its file. `start` comes first."""
 
     config: Config
     file: StateFile
@@ -57,6 +60,7 @@ class SharedParts:
     sealer: Callable[[], Sealer]
     seal_problems: list[str]
     history: History
+    faults: Entries
 
     def notes(self) -> list[str]:
         """What the operator must mend."""
@@ -149,6 +153,7 @@ def shared_parts(config: Config, resources: AsyncExitStack) -> SharedParts:
         sealer=functools.cache(lambda: _sealer(config, redis, seal_problems)),
         seal_problems=seal_problems,
         history=history,
+        faults=_kept("faults", config, file, None, (_FAULTS_BYTES, _FAULTS_BYTES)),
     )
 
 

@@ -1,11 +1,11 @@
-"""The data of the console, on the ops listener alone, for keys with the scope `admin`: usage, the last requests, what
-the sanitizer would do with a text, and the keys themselves.
+"""The data of the console, on the ops listener alone, for keys with the scope `admin`: usage, the last requests,
+upstreams, what the sanitizer would do with a text, and the keys themselves.
 """
 
 import asyncio
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -130,15 +130,17 @@ _MAX_ROWS = 10_000
 """A year of thirty keys."""
 
 
-class AdminHandler:
-    """`currency` of what was spent, empty without prices."""
+Rows = Callable[[], Awaitable[list[Json]]]
 
-    def __init__(self, history: History, usage: UsageReader, config: Config, currency: str, tools: WebTools) -> None:
-        self._history = history
+
+class AdminHandler:
+    """`upstreams`: see `Sampler.upstreams`."""
+
+    def __init__(self, history: History, usage: UsageReader, config: Config, tools: WebTools, upstreams: Rows) -> None:
+        self._history, self._tools, self._upstreams = history, tools, upstreams
         self._usage = usage
         self._config = config
-        self._currency = currency
-        self._tools = tools
+        self._currency = config.prices[0].currency if config.prices else ""
         self.check = by_schema(schemas.load("sanitize_preview"))
 
     async def usage(self, request: web.Request) -> web.StreamResponse:
@@ -206,6 +208,10 @@ class AdminHandler:
         """The data of the web tool `websearch-search_status`."""
         call = request[CALL]
         return JsonReply(await self._tools.status(WebCall(call.caller.key_id, call.request_id)))
+
+    async def upstreams(self, request: web.Request) -> web.StreamResponse:
+        """`{upstreams: [row]}`, of all workers; see `Sampler.upstreams`."""
+        return JsonReply({"upstreams": await self._upstreams()})
 
     async def sanitize(self, request: web.Request) -> web.StreamResponse:
         """What the detectors find in a text and what becomes of it; see `sanitize.report.preview`. `guardrail_off`:

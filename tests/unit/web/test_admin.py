@@ -51,7 +51,10 @@ async def test_usage_and_requests_have_the_name_of_a_key_that_there_is_or_was(
     keys = KeyFile(server.config.state_dir / server.config.access.keys_file)
     key, record = keys.create(KeyRequest("crawler", ("chat",)))
     await use(server.config.state_dir, record.id)
-    async with session.get("/api/v1/models", headers={"Authorization": f"Bearer {key}"}) as reply:
+    async with (
+        aiohttp.ClientSession(headers={"Authorization": f"Bearer {key}"}) as caller,
+        caller.get(f"{server.url}/v1/models") as reply,
+    ):
         assert reply.status == 200
     if is_revoked:
         keys.revoke(record.id)
