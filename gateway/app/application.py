@@ -14,6 +14,7 @@ from aiohttp import web
 
 from gateway.access.budgets import OwnUse
 from gateway.access.people import People
+from gateway.access.redis_keys import registry_of
 from gateway.app.models import completion_service, guardrail, image_loader, local_embedder, ocr_service, passage_vectors
 from gateway.app.responses import response_parts
 from gateway.app.routes import Handlers, admin_rows, endpoint_table, socket_row
@@ -136,7 +137,7 @@ def _console_api(
     The base path is for proxies before the product listener, so there is none here."""
     currency = config.prices[0].currency if config.prices else ""
     admin = AdminHandler(shared.history, shared.usage_reader, config, currency, tools)
-    keys = AdminKeysHandler(shared.key_registry())
+    keys = AdminKeysHandler(registry_of(config))
     table = endpoint_table("", handlers, admin_rows(admin, keys), mounted_at=_CONSOLE_PATH)
     return same_application(replace(server, endpoints=table, origin_is_checked=True), config.server.max_body_bytes)
 

@@ -71,6 +71,8 @@ def admin_rows(admin: AdminHandler, keys: AdminKeysHandler) -> list[Endpoint]:
         Endpoint(ADMIN, "POST", "/admin/keys/{key_id}/rotate", keys.rotate, form, scope),
         Endpoint(ADMIN, "DELETE", "/admin/keys/{key_id}", keys.revoke, form, scope),
         Endpoint(
+            ADMIN, "PATCH", "/admin/keys/{key_id}", keys.edit, form, scope, keys.check_changes, max_body_bytes=4096),
+        Endpoint(
             ADMIN, "POST", "/admin/sanitize", admin.sanitize, form, scope, admin.check,
             max_body_bytes=MAX_PREVIEW_BYTES),
     ]  # fmt: skip

@@ -6,10 +6,10 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
 from gateway.access.budgets import Budgets
-from gateway.access.keys import KeyFile, KeyRegistry, KeyStore
+from gateway.access.keys import KeyStore
 from gateway.access.private_files import USER_HASH_KEY, load_or_create_secret, write_private
 from gateway.access.rate_limits import MAX_ADDRESSES, BadKeyLimiter, Limiter
-from gateway.access.redis_keys import RedisKeys, RedisKeyStore
+from gateway.access.redis_keys import RedisKeyStore
 from gateway.access.sealing import Sealer, make_sealer
 from gateway.access.usage import PriceList, SharedUsage, UsageBook, UsageReader, UsageSharing
 from gateway.config.settings import Config
@@ -62,13 +62,6 @@ class SharedParts:
         """What the operator must mend."""
         redis = [_AWAY] if self.redis is not None and not self.redis.is_up else []
         return [*redis, *self.file.notes(), *self.seal_problems]
-
-    def key_registry(self) -> KeyRegistry:
-        """Where keys are made and revoked: the file, or Redis."""
-        config = self.config
-        if config.access.backend == "redis" and config.shared.redis_url is not None:
-            return RedisKeys(config.shared.redis_url.reveal(), config.state_dir)
-        return KeyFile(config.state_dir / config.access.keys_file)
 
     async def start(self) -> None:
         """Listen for messages, and connect to Redis: whether it answers or not, within seconds."""

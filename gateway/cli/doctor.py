@@ -25,11 +25,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from gateway.access.redis_keys import registry_of
 from gateway.cli.call import URL_VARIABLE, with_scheme
 from gateway.cli.check import check_service
 from gateway.cli.client_config import own_url
 from gateway.cli.installation import found
-from gateway.cli.keys import registry_of
 from gateway.cli.options import BAD, GOOD, Paint, Parsers, add_json_option, for_terminal, print_json_lines, say
 from gateway.cli.unit_files import SEARCH, UnitFile, service_unit
 from gateway.config.environment import Environment

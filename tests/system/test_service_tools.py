@@ -115,6 +115,8 @@ SAID = {
     "restore": "a gateway serves from /var/lib/gateway",
     "keys": "dev",
     "keys create": "for crawler, scopes web-search; it is not shown again",
+    "keys edit": "key ID for crawler is changed",
+    "keys show": "expires                  never",
     "keys list": '"name": "dev"',
     "keys rotate": "key ID stays valid",
     "keys import": "keys were added; the others were there",
@@ -139,7 +141,8 @@ no gateway."""
 
 
 def test_the_commands_of_the_help_and_the_documents_are_about_the_installed_service(service: InstalledService) -> None:
-    machine = service.machine
+    machine, untold = service.machine, _EXAMPLES.keys() - SAID.keys()
+    assert untold == {"serve", "llm-server", "ocr-server", "ocr", "completion", "manual", "upgrade"}
     machine.write("/root/tour/handbook/two.md", "# Another page\n\nAbout kingfishers.\n")
     machine.run("sh", "-c", f"mkdir -p /var/backups /root/tour/old && cp {STATE}/keys.json /root/tour/old")
     assert service.load(1).result()["errors"] == {}

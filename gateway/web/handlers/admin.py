@@ -16,7 +16,7 @@ from gateway import schemas
 from gateway.access.keys import KeyRecord, KeyRegistry, KeyRequest, record_to_json
 from gateway.access.usage import GROUPS, UsageReader, is_day, together
 from gateway.config.settings import Config
-from gateway.domain import KEY_LIMITS, Json, WebCall
+from gateway.domain import Json, WebCall
 from gateway.errors import InvalidRequest, StateUnavailable
 from gateway.resilience.single_flight import in_thread
 from gateway.sanitize.report import preview
@@ -28,8 +28,9 @@ from gateway.web.history import FAULT_RANGES, RANGES, History
 from gateway.web.replies import JsonReply
 from gateway.web.state import CALL
 
-# Keys for the console, on the operations listener alone, for keys with the scope `admin`: listed, made, rotated and
-# revoked. A new key is shown once, in the answer that made it. Whoever holds an admin key can make keys of any scope.
+# Keys for the console, on the operations listener alone, for keys with the scope `admin`: listed, made, edited,
+# rotated and revoked. A new key is shown once, in the answer that made it. Whoever holds an admin key can make keys of
+# any scope.
 
 
 T = TypeVar("T")
@@ -41,6 +42,7 @@ class AdminKeysHandler:
     def __init__(self, registry: KeyRegistry) -> None:
         self._registry = registry
         self.check = by_schema(schemas.load("admin_key"))
+        self.check_changes = by_schema(schemas.load("admin_key_changes"))
 
     async def listing(self, request: web.Request) -> web.StreamResponse:
         """`{keys: [{id, name, scopes, created, expires?, limits…}], own}`, newest first; `own` is the caller's id."""
@@ -53,15 +55,20 @@ class AdminKeysHandler:
         call = request[CALL]
         body: Json = call.body
         call.body = None
-        days = body.get("expires_days")
-        wanted = KeyRequest(
-            name=body["name"],
-            scopes=tuple(body["scopes"]),
-            expires_s=None if days is None else days * 86_400,
-            **{name: body.get(name) for name in KEY_LIMITS},
-        )
-        key, record = await _in_thread(self._registry.create, wanted)
+        key, record = await _in_thread(self._registry.create, KeyRequest(**_properties(body)))
         return JsonReply({"key": key, "record": _shown(record)})
+
+    async def edit(self, request: web.Request) -> web.StreamResponse:
+        """`{record}`: what the body does not have stays, null takes a limit or the expiry away. Raises NotFound, and
+        InvalidRequest where the key that asks would lose `admin`: it could not undo that."""
+        call, key_id = request[CALL], request.match_info["key_id"]
+        body: Json = call.body
+        call.body = None
+        if key_id == call.stats.key_id and "admin" not in body.get("scopes", ("admin",)):
+            text = "this is the key you are using; take `admin` from it with another one, or by `gateway keys edit`"
+            raise InvalidRequest(text, param="scopes")
+        record = await _in_thread(self._registry.edit, key_id, _properties(body))
+        return JsonReply({"record": _shown(record)})
 
     async def rotate(self, request: web.Request) -> web.StreamResponse:
         """As `create`: a key with the rights of another one, which stays valid. Raises NotFound."""
@@ -77,6 +84,15 @@ class AdminKeysHandler:
             )
         record = await _in_thread(self._registry.revoke, key_id)
         return JsonReply({"revoked": record.id})
+
+
+def _properties(body: Json) -> Json:
+    """The fields of a body as `KeyRequest` and `KeyRegistry.edit` name them."""
+    fields = dict(body)
+    if "expires_days" in fields:
+        days = fields.pop("expires_days")
+        fields["expires_s"] = None if days is None else days * 86_400
+    return fields
 
 
 async def _in_thread(work: Callable[..., T], *arguments: object) -> T:
@@ -98,6 +114,12 @@ def _range_of(request: web.Request, ranges: Collection[str], default: str) -> st
     if (name := request.query.get("range", default)) not in ranges:
         raise InvalidRequest(f"range must be one of {', '.join(ranges)}", param="range")
     return name
+
+
+def _named(rows: list[Json], request: web.Request) -> list[Json]:
+    """The same, with the `name` of each row's key."""
+    names = request[CALL].server.keys.names()
+    return [{**row, "name": names[row["key"]]} if row.get("key") in names else row for row in rows]
 
 
 MAX_PREVIEW_BYTES = 65_536
@@ -122,7 +144,7 @@ class AdminHandler:
     async def usage(self, request: web.Request) -> web.StreamResponse:
         """`{since, by, currency, machines, rows: [{day?, key?, name?, model?, tool?, user?, session?, requests,
         input_tokens, cached_tokens, output_tokens, tool_calls, spend}]}` from the day `since` on, summed by the groups
-        of `by`; `name` is that of the key, while there is one, `user` and `session` are hashes. `machines` is `all`, or
+        of `by`; `name` is that of the key, until it is erased, `user` and `session` are hashes. `machines` is `all`, or
         `this`: without Redis, while it is away, and where the query says `machines=this`.
 
         Raises InvalidRequest, StateUnavailable.
@@ -138,11 +160,7 @@ class AdminHandler:
         if problem := together(by):
             raise InvalidRequest(f"by: {problem}", param="by")
         rows, of_all = await self._rows(since, by, only_here=request.query.get("machines") == "this")
-        rows = rows[-_MAX_ROWS:]
-        names = request[CALL].server.keys.names()
-        for row in rows:
-            if row.get("key") in names:
-                row["name"] = names[row["key"]]
+        rows = _named(rows[-_MAX_ROWS:], request)
         return JsonReply(
             {
                 "since": since,
@@ -164,12 +182,13 @@ class AdminHandler:
             raise StateUnavailable("the usage of keys cannot be read; see the notes of /readyz") from None
 
     async def requests(self, request: web.Request) -> web.StreamResponse:
-        """`{requests: [record]}`, the newest first; see `History.last`. With `range`, `endpoint` and `code` those
-        behind a count of `errors`. Raises InvalidRequest."""
+        """`{requests: [record]}`, the newest first; see `History.last`; `name` is that of a record's `key`. With
+        `range`, `endpoint` and `code` those behind a count of `errors`. Raises InvalidRequest."""
         asked = request.query
         request[CALL].server.recorder.flush()
         name = _range_of(request, FAULT_RANGES, "") if "range" in asked else ""
-        return JsonReply({"requests": await self._history.last(name, asked.get("endpoint", ""), asked.get("code", ""))})
+        rows = await self._history.last(name, asked.get("endpoint", ""), asked.get("code", ""))
+        return JsonReply({"requests": _named(rows, request)})
 
     async def errors(self, request: web.Request) -> web.StreamResponse:
         """`{range, rows}`; see `History.faults`. `range` is one of FAULT_RANGES. Raises InvalidRequest."""
