@@ -67,7 +67,7 @@ _OF_NO_GATEWAY = (
 """Commands for which no installation is looked for; the last two look themselves, at what is wrong with it too."""
 
 _EXAMPLES = {
-    "serve": "gateway serve --config gateway.toml --state-dir var",
+    "serve": "gateway serve --upstream http://127.0.0.1:8000/v1",
     "llm-server": "gateway llm-server --port 9001",
     "ocr-server": "gateway ocr-server --port 9002",
     "check-config": "gateway check-config /etc/gateway/gateway.toml",
