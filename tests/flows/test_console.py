@@ -14,6 +14,7 @@ import pytest
 from gateway.embedded.servers import Embedded, EmbeddedUpstream
 from tests.support.asking import ASK, CHAT, send, toml
 from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.hosted_search import chat, round_of, scene, search
 from tests.support.model_clients import console_command
 from tests.support.ocr_running import SAMPLE
 from tests.support.official import run
@@ -41,6 +42,7 @@ async def in_browser(part: str, server: InProcessGateway, key: str = "", **plan:
     if browser is None:
         pytest.skip("chromium is not installed: the console is not tried in a browser")
     plan |= {"part": part, "url": server.ops_url, "key": key or server.key, "chromium": browser}
+    plan["shots"] = os.environ.get("CONSOLE_SHOTS", "")  # a folder, for who wants to look
     code, out, err = await run(console_command(), json.dumps(plan).encode(), limit_s=240)
     assert code == 0, err[-3000:]
     report: dict[str, Any] = json.loads(out)
@@ -118,7 +120,7 @@ async def test_every_tab_does_its_job_and_nothing_of_an_answer_becomes_code(
     assert tabs["sanitize"]["state"] == "" and report["alone"].startswith("The guardrail is off: ")
     assert tabs["keys"]["made"].startswith("gw_") and "in use here" in tabs["keys"]["list"]
     assert "SvcLLM" in tabs["usage"] or "Nothing was used" in tabs["usage"]
-    assert "websearch-extract" in tabs["logs"] and "in the gateway" in tabs["logs"]
+    assert "websearch-extract" in tabs["logs"] and "POST websearch 200 ok" in re.sub(r"\s+", " ", tabs["logs"])
     assert "harbour tax" not in server.log_text()
 
 
@@ -129,7 +131,7 @@ async def test_every_page_fits_a_desk_and_a_phone_in_both_colours_and_can_be_use
     async with scripted_upstream() as upstream, serving(Site({"/tides": PAGE})) as site:
         upstream.will(stream(*text_stream((HOSTILE,))))
         server = await start_gateway(configuration(upstream, site), embedded_ocr(ocr_url))
-        plan = {"site": f"{site.url}/tides", "picture": str(SAMPLE), "shots": os.environ.get("CONSOLE_SHOTS", "")}
+        plan = {"site": f"{site.url}/tides", "picture": str(SAMPLE)}
         await send(server, CHAT, {"model": "SvcLLM"})
         report = await in_browser("widths", server, **plan)
     assert report["console"] == []
@@ -176,6 +178,24 @@ async def test_failures_are_shown_by_code_and_lead_to_their_requests(start_gatew
     }  # fmt: skip
     assert report["address"] == "#logs?range=24h&endpoint=chat&code=invalid_value"
     assert "invalid_value" in report["story"]
+
+
+@pytest.mark.system
+async def test_a_request_is_shown_as_a_tree_of_attempts_rounds_tools_and_masks(start_gateway: StartGateway) -> None:
+    more = "[sanitize]\nroutes = ['websearch', 'chat']\n"
+    async with scripted_upstream() as broken, scene(start_gateway, more, before=[broken]) as on:
+        broken.will(answer({"error": {"message": "boom"}}, status=500))
+        on.model.will(round_of(search("harbour")), round_of("It is Paris [1]."))
+        await chat(on, messages=[{"role": "user", "content": "I am jane.roe@corporation.com. Which is the capital?"}])
+        report = await in_browser("tree", on.server)
+    assert report["console"] == []
+    times = re.compile(r" \d+(\.\d+)? ms")
+    assert [times.sub(" T", line) for line in report["lines"]] == [
+        "POST chat 200 ok T", "masked EMAIL 1", "round 1", "SvcLLM at upstream-1 upstream_error T",
+        "SvcLLM at upstream-2 ok T", "web_search search completed T", "round 2",
+        "SvcLLM at upstream-1 upstream_error T", "SvcLLM at upstream-2 ok T", "the gateway itself T",
+    ]  # fmt: skip
+    assert "jane" not in on.server.log_text() and "harbour" not in on.server.log_text()
 
 
 async def test_the_routes_below_api_ask_for_a_key_and_its_scope(start_gateway: StartGateway) -> None:

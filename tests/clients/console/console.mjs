@@ -35,6 +35,14 @@ async function keep(page, name) {
   if (plan.pictures && page === first) await page.screenshot({ path: `${plan.pictures}/${name}.png`, fullPage: true });
 }
 
+/** Pictures for whoever looks at the work, at both widths. */
+async function shoot(page, name) {
+  for (const [size, viewport] of plan.shots ? [["desk", WIDE], ["phone", PHONE]] : []) {
+    await page.setViewportSize(viewport);
+    await page.screenshot({ path: `${plan.shots}/${name}-${size}.png`, fullPage: true });
+  }
+}
+
 const work = {
   async status(page) {
     await page.waitForFunction(() => document.querySelectorAll("#status .chart svg").length === 4 && document.querySelectorAll("#status .figures dd").length === 8);
@@ -215,7 +223,19 @@ async function errors() {
   return { before, address, story };
 }
 
-const parts = { errors, tabs, widths, quiet };
+/** The newest chat request as a tree. */
+async function tree() {
+  const page = await browser.newPage();
+  watch(page);
+  await withKey(page);
+  await page.click("#tab-logs");
+  await page.locator("#logs tr", { hasText: "chat" }).locator(".link").first().click();
+  await page.waitForSelector("#logs .tree");
+  await shoot(page, "tree");
+  return { lines: (await page.locator("#logs .tree .step").allInnerTexts()).map((text) => text.replace(/\s+/g, " ").trim()), depth: await page.locator("#logs .tree ul ul").count() };
+}
+
+const parts = { errors, tree, tabs, widths, quiet };
 Object.assign(report, await parts[plan.part ?? "tabs"]());
 await browser.close();
 console.log(JSON.stringify(report));
