@@ -35,7 +35,7 @@ help:  ## show this list
 install: $(VENV)/.installed-$(EXTRAS)  ## the virtual environment with EXTRAS (local; or empty, or e.g. web,llm)
 
 $(BIN)/python:
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "gateway needs Python 3.11 or newer, this is " + sys.version)'
+	$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14) and "gateway needs Python 3.11, 3.12 or 3.13 (make PYTHON=…), this is " + sys.version)'
 	$(PYTHON) -m venv $(VENV)
 
 # One stamp a set. A set is a comma-separated list of extras; each has a lock that holds its whole closure.

@@ -22,6 +22,11 @@ _LOCK_POLL_S = 0.02
 """A poll costs microseconds, and a command waits at most 0.02 s too long for it."""
 
 
+def dev_key_path(state_dir: Path) -> Path:
+    """The file of the first API key, which the gateway makes for its operator."""
+    return state_dir / "dev-key"
+
+
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
     """Say which file an OSError inside is about, where the system does not: a full disk is reported by a write, which

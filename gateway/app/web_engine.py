@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from gateway.access.private_files import create_private
 from gateway.config.settings import Config
@@ -36,14 +37,18 @@ INDEX_FILE = "index.sqlite3"
 """The file in the state directory."""
 
 
-def page_renderer(config: Config, fetcher: Fetcher, slots: HostSlots, resources: AsyncExitStack) -> Renderer | None:
-    """Renders pages in a process that is started at the first one; None where the configuration wants none."""
+def page_renderer(
+    config: Config, fetcher: Fetcher, slots: HostSlots, resources: AsyncExitStack, *, is_command: bool
+) -> Renderer | None:
+    """Renders pages in a process that is started at the first one; None where the configuration wants none. A command
+    has one of its own: that of the service serves the service's user alone."""
     render = config.render
     if render.mode == "off":
         return None
+    folder = resources.enter_context(TemporaryDirectory(prefix="gateway-")) if is_command else config.state_dir
     settings = ProcessSettings(
-        Path(render.socket) if render.socket else None,
-        config.state_dir.absolute() / "render.sock",
+        Path(render.socket) if render.socket and not is_command else None,
+        Path(folder).absolute() / "render.sock",
         render.chromium,
         render.max_pages,
         render.idle_s,
@@ -86,13 +91,15 @@ def engine_deps(
     resources: AsyncExitStack,
     model_of: Callable[[str], ChatModel] | None = None,
     pictures: PictureReader | None = None,
+    *,
+    is_command: bool = False,
 ) -> EngineDeps:
     """The dependencies of the embedded web engine. `model_of` gives the model that chooses
     pages, for the key that pays it; `pictures` reads those of text."""
     index = open_backend(config, config.index.backend)
     resources.push_async_callback(index.close)
     slots = HostSlots(config.web.per_host_concurrency, share=config.limits.share_of_parse)
-    renderer = page_renderer(config, fetcher, slots, resources)
+    renderer = page_renderer(config, fetcher, slots, resources, is_command=is_command)
     loader = PageLoader(fetcher, pool, slots, PageHelp(renderer=renderer, pictures=pictures))
     return EngineDeps(loader, RobotsCache(fetcher, config.web.user_agent), index, Chooser(model_of), renderer)
 
@@ -115,7 +122,7 @@ async def open_index(config: Config) -> AsyncIterator[IndexFiller]:
         resources.push_async_callback(fetcher.close)
         pool = parse_pool(config, resources)
         with _index_errors(config):
-            yield IndexFiller(engine_deps(config, fetcher, pool, resources), pool, config.web)
+            yield IndexFiller(engine_deps(config, fetcher, pool, resources, is_command=True), pool, config.web)
 
 
 @asynccontextmanager
@@ -129,7 +136,7 @@ async def open_site(config: Config, folder: Path, *, is_jsonl: bool) -> AsyncIte
         await asyncio.to_thread(site.open)
         slots = HostSlots(config.web.per_host_concurrency, share=config.limits.share_of_parse)
         robots = RobotsCache(fetcher, config.web.user_agent)
-        renderer = page_renderer(config, fetcher, slots, resources)
+        renderer = page_renderer(config, fetcher, slots, resources, is_command=True)
         loader = PageLoader(fetcher, pool, slots, PageHelp(saved=site, renderer=renderer))
         yield SiteWriter(loader, robots, site, config.web)
 
@@ -217,5 +224,5 @@ async def open_reader(config: Config) -> AsyncIterator[PageReader]:
         resources.push_async_callback(fetcher.close)
         pool = parse_pool(config, resources)
         pool.warm_up()  # while the first page is fetched
-        deps = engine_deps(config, fetcher, pool, resources)
+        deps = engine_deps(config, fetcher, pool, resources, is_command=True)
         yield PageReader(LocalWebEngine(deps, config.web), fetcher, deps)

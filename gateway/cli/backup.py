@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
 from gateway.access.private_files import copy_private, make_private_folder, naming, own_like_folder
-from gateway.cli.options import Parsers, say
+from gateway.cli.options import Parsers, add_state_options, say
 from gateway.config.environment import Environment
 from gateway.errors import GatewayError, InvalidRequest
 from gateway.shared_state.bus import BUS_FOLDER, has_listeners
@@ -39,7 +39,7 @@ def add_commands(parsers: Parsers) -> None:
     for name, command in (("backup", _backup), ("restore", _restore)):
         parser = parsers.add_parser(name)
         parser.add_argument("file", type=Path, metavar="FILE.tar")
-        parser.add_argument("--state-dir", type=Path, metavar="DIR", help="default: $STATE_DIRECTORY, else ./var")
+        add_state_options(parser)
         parser.set_defaults(command=command)
 
 
@@ -67,7 +67,7 @@ def _backup(arguments: argparse.Namespace, environment: Environment) -> int:
 
 def _existing(state_dir: Path) -> Path:
     if not state_dir.is_dir():
-        raise InvalidRequest(f"{state_dir}: no such folder; give --state-dir, for the service /var/lib/gateway")
+        raise InvalidRequest(f"{state_dir}: no such folder; name the state with --state-dir")
     return state_dir.resolve()
 
 

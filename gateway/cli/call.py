@@ -27,6 +27,7 @@ from typing import TextIO
 import aiohttp
 import orjson
 
+from gateway.access.private_files import dev_key_path
 from gateway.cli.client_config import KEY_VARIABLE, own_url
 from gateway.cli.options import (
     BAD,
@@ -44,7 +45,6 @@ from gateway.cli.options import (
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
 from gateway.domain import TEXT_MODEL, Json
-from gateway.embedded.servers import dev_key_path
 from gateway.errors import InvalidRequest, UpstreamError
 from gateway.wire.untrusted_json import table_in, tables_in
 
@@ -79,15 +79,17 @@ def connection(arguments: argparse.Namespace, environment: Environment) -> Gatew
     key = arguments.key or environment.variables.get(KEY_VARIABLE)
     state_dir = arguments.state_dir or environment.state_dir
     if not url or (not key and arguments.config is not None):
-        config = load_config(arguments.config, arguments.state_dir, environment)
+        config = load_config(arguments.config, arguments.state_dir, environment, needs_secrets=False)
         url, state_dir = url or own_url(config.server), config.state_dir
     if not key:
         file = dev_key_path(state_dir)
-        if not file.is_file():
-            raise InvalidRequest(
-                f"there is no key in {file}; give --key, set {KEY_VARIABLE}, or name its folder with --state-dir"
-            )
-        key = file.read_text().strip()
+        remedy = f"give --key, set {KEY_VARIABLE}, or"
+        try:
+            key = file.read_text().strip()
+        except PermissionError:
+            raise InvalidRequest(f"only its owner and root can read {file}; {remedy} sudo gateway …") from None
+        except OSError:
+            raise InvalidRequest(f"there is no key in {file}; {remedy} name its folder with --state-dir") from None
     return Gateway(with_scheme(url), key)
 
 

@@ -54,7 +54,9 @@ def add_commands(parsers: Parsers) -> None:
     add_json_option(check)
     check.set_defaults(command=_check_config)
     show = parsers.add_parser("print-config")
-    show.add_argument("config", type=Path, metavar="FILE", nargs="?", help="default: $GATEWAY_CONFIG")
+    show.add_argument(
+        "config", type=Path, metavar="FILE", nargs="?", help="default: $GATEWAY_CONFIG, else the service's"
+    )
     show.set_defaults(command=_print_config)
 
 
@@ -148,5 +150,5 @@ def socket_warnings(config: Config, unit: UnitFile) -> Iterator[str]:
 
 
 def _print_config(arguments: argparse.Namespace, environment: Environment) -> int:
-    say(config_text(load_config(arguments.config, None, environment)))
+    say(config_text(load_config(arguments.config, None, environment, needs_secrets=False)))
     return 0

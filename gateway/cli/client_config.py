@@ -11,6 +11,7 @@ answer's text is shown but a gateway's own errors.
 
 import argparse
 import asyncio
+import os
 import shlex
 import sys
 from collections.abc import AsyncIterator
@@ -23,6 +24,7 @@ from urllib.parse import quote
 import aiohttp
 import orjson
 
+from gateway.access.private_files import dev_key_path
 from gateway.cli.options import (
     BAD,
     GOOD,
@@ -39,7 +41,6 @@ from gateway.config.loader import load_config
 from gateway.config.settings import Config, Server
 from gateway.domain import TEXT_MODEL, Json
 from gateway.embedded.llm_server import CONTEXT_TOKENS
-from gateway.embedded.servers import dev_key_path
 
 _TIMEOUT_S = 60
 """Time limit of each request."""
@@ -213,7 +214,7 @@ def add_commands(parsers: Parsers) -> None:
 
 
 def _client_config(arguments: argparse.Namespace, environment: Environment) -> int:
-    config = load_config(arguments.config, arguments.state_dir, environment)
+    config = load_config(arguments.config, arguments.state_dir, environment, needs_secrets=False)
     model, context = _model(config, arguments.model)
     key_file = _key_file(config, arguments.key_file)
     place = ClientSettings((arguments.url or own_url(config.server)).rstrip("/"), model, context, key_file)
@@ -282,7 +283,7 @@ def _key_file(config: Config, wished: Path | None) -> Path | None:
             raise FileNotFoundError(2, "no such file; give the file of a key with --key-file", str(wished))
         return wished.absolute()
     first = dev_key_path(config.state_dir)
-    return first.absolute() if first.is_file() else None
+    return first.absolute() if os.access(first, os.R_OK) else None
 
 
 def _model(config: Config, wished: str | None) -> tuple[str, int]:

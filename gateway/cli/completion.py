@@ -5,7 +5,6 @@ The scripts complete commands, actions, options and fixed values, and file names
 """
 
 import argparse
-import re
 import shutil
 import subprocess
 import sys
@@ -47,6 +46,7 @@ def add_commands(parsers: Parsers) -> None:
     completion.add_argument("shell", choices=_SHELLS)
     completion.set_defaults(command=_completion)
     manual = parsers.add_parser("manual")
+    manual.add_argument("--roff", action="store_true", help="as a page for man: gateway manual --roff >gateway.1")
     manual.set_defaults(command=_manual)
 
 
@@ -146,16 +146,26 @@ def _one_line(text: str) -> str:
 
 def _manual(arguments: argparse.Namespace, environment: Environment) -> int:
     page = manual_page(_all_commands())
-    if sys.stdout.isatty() and (man := shutil.which("man")):
+    if not arguments.roff and sys.stdout.isatty() and (man := shutil.which("man")):
         return subprocess.run([man, "-l", "-"], input=page, text=True, check=False).returncode
-    sys.stdout.write(_plain(page) if sys.stdout.isatty() else page)
+    sys.stdout.write(page if arguments.roff else _plain(page))
     return 0
 
 
+_INDENTS = {".SH ": "\n", ".SS ": "\n    ", ".B ": "        "}
+
+
 def _plain(page: str) -> str:
-    """A manual page as text, for a terminal without `man`."""
-    lines = [re.sub(r"^\.(SH|SS|TH) ", "\n", line) for line in page.splitlines() if line not in (".TP", ".PP")]
-    return "\n".join(re.sub(r"^\.B ", "    ", line) for line in lines).replace("\\&", "").replace("\\-", "-") + "\n"
+    """A manual page as text, for a pipe, and a terminal without `man`."""
+    lines, is_item = [], False
+    for line in page.splitlines()[1:]:
+        if line in (".TP", ".PP"):
+            is_item = line == ".TP"
+            continue
+        macro = next((each for each in _INDENTS if line.startswith(each)), "")
+        lines.append(_INDENTS.get(macro, "            " if is_item else "        ") + line.removeprefix(macro))
+        is_item = is_item and macro == ".B "
+    return "\n".join(lines).lstrip().replace("\\&", "").replace("\\-", "-") + "\n"
 
 
 def manual_page(commands: list[CommandLine]) -> str:
@@ -163,7 +173,7 @@ def manual_page(commands: list[CommandLine]) -> str:
     lines = [
         f'.TH GATEWAY 1 "" "gateway {__version__}"',
         ".SH NAME", r"gateway \- one authenticated HTTP gateway for models and agents",
-        ".SH SYNOPSIS", ".B gateway", r"COMMAND [options]",
+        ".SH SYNOPSIS", ".B gateway COMMAND [options]",
         ".SH COMMANDS",
     ]  # fmt: skip
     for each in commands:

@@ -28,6 +28,7 @@ from typing import Any
 from gateway.cli.call import URL_VARIABLE, with_scheme
 from gateway.cli.check import check_service
 from gateway.cli.client_config import own_url
+from gateway.cli.installation import found
 from gateway.cli.keys import registry_of
 from gateway.cli.options import BAD, GOOD, Paint, Parsers, add_json_option, for_terminal, print_json_lines, say
 from gateway.cli.unit_files import SEARCH, UnitFile, service_unit
@@ -37,7 +38,6 @@ from gateway.config.settings import Config, McpServer
 from gateway.domain import OCR_MODEL, TEXT_MODEL
 from gateway.errors import GatewayError
 
-_DEFAULT_FILE = Path("/etc/gateway/gateway.toml")
 _CONNECT_S = 3.0
 """How long an upstream may take to accept a connection."""
 
@@ -80,7 +80,7 @@ def add_commands(parsers: Parsers) -> None:
     """Add `doctor`."""
     parser = parsers.add_parser("doctor")
     parser.add_argument(
-        "file", type=Path, metavar="FILE", nargs="?", help=f"default: $GATEWAY_CONFIG, else {_DEFAULT_FILE}"
+        "file", type=Path, metavar="FILE", nargs="?", help="default: $GATEWAY_CONFIG, else that of the service"
     )
     parser.add_argument("--config", type=Path, metavar="FILE", help="the same")
     parser.add_argument("--state-dir", type=Path, metavar="DIR", help="that of a gateway that was started by hand")
@@ -91,9 +91,9 @@ def add_commands(parsers: Parsers) -> None:
 
 
 def _doctor(arguments: argparse.Namespace, environment: Environment) -> int:
-    file: Path | None = arguments.file or arguments.config
-    if file is None and arguments.state_dir is None and arguments.url is None and _DEFAULT_FILE.exists():
-        file = _DEFAULT_FILE
+    arguments.config = arguments.file or arguments.config
+    environment = found("doctor", arguments, environment, arguments.unit_dir or SEARCH)
+    file: Path | None = arguments.config
     unit = service_unit(file, arguments.unit_dir or SEARCH) if file is not None else None
     config, findings = _configuration(file, unit, arguments.state_dir, environment)
     if config is not None:

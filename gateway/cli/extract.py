@@ -54,7 +54,7 @@ def _extract(arguments: argparse.Namespace, environment: Environment) -> int:
     if arguments.screenshot is not None and len(arguments.urls) > 1:
         say("gateway: --screenshot takes the picture of one page; give one URL\n", sys.stderr)
         return EX_USAGE
-    config = load_config(arguments.config, arguments.state_dir, environment)
+    config = load_config(arguments.config, arguments.state_dir, environment, needs_secrets=False)
     request = ExtractRequest(tuple(arguments.urls), extract_depth=arguments.depth, format=arguments.format)
     data = asyncio.run(_read(config, request, arguments.screenshot))
     if arguments.json:
@@ -133,7 +133,7 @@ def _seconds(text: str) -> float:
 
 
 def _crawl(arguments: argparse.Namespace, environment: Environment) -> int:
-    config = load_config(arguments.config, arguments.state_dir, environment)
+    config = load_config(arguments.config, arguments.state_dir, environment, needs_secrets=False)
     request = CrawlRequest(
         arguments.url,
         max_depth=arguments.max_depth,

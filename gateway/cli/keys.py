@@ -33,7 +33,7 @@ from gateway.cli.options import (
 )
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
-from gateway.config.settings import Access, Config
+from gateway.config.settings import Config
 from gateway.domain import KEY_LIMITS, SCOPES, Json, is_scope
 from gateway.errors import GatewayError, InvalidRequest, StateUnavailable
 from gateway.shared_state.port import StateDown
@@ -89,13 +89,9 @@ def add_commands(parsers: Parsers) -> None:
 
 
 def _registry(arguments: argparse.Namespace, environment: Environment) -> KeyRegistry:
-    """The file in `--keys-file` (a path as the shell means it), else what the configuration says, else the default file
-    in the state directory."""
-    state_dir = arguments.state_dir or environment.state_dir
+    """The file in `--keys-file` (a path as the shell means it), else what the configuration says."""
     if arguments.keys_file is not None:
         return KeyFile(arguments.keys_file)
-    if arguments.config is None:
-        return KeyFile(state_dir / Access().keys_file)
     return registry_of(load_config(arguments.config, arguments.state_dir, environment, needs_secrets=False))
 
 

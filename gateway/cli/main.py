@@ -55,19 +55,23 @@ _COMMANDS = {
     "llm-server": ("engine_servers", "run the embedded language model alone, on loopback"),
     "ocr-server": ("engine_servers", "run the embedded OCR engine alone, on loopback"),
     "completion": ("completion", "print a script that completes commands in a shell"),
-    "manual": ("completion", "show the manual page; into a pipe or a file, print it for man"),
+    "manual": ("completion", "show the manual page; with --roff, print it for man"),
     "worker": ("service", ""),
 }
 """Command -> the module of `gateway.cli` that has it, whose function `add_commands` adds its parsers, and its help: it
 stands here, so that `gateway --help` imports none of them. In the order of the help: first what people use most."""
 
+_OF_NO_GATEWAY = (
+    *("serve", "worker", "llm-server", "ocr-server", "completion", "manual"), "check-config", "doctor",
+)  # fmt: skip
+"""Commands for which no installation is looked for; the last two look themselves, at what is wrong with it too."""
 
 _EXAMPLES = {
     "serve": "gateway serve --config gateway.toml --state-dir var",
     "llm-server": "gateway llm-server --port 9001",
     "ocr-server": "gateway ocr-server --port 9002",
     "check-config": "gateway check-config /etc/gateway/gateway.toml",
-    "print-config": "gateway print-config gateway.toml",
+    "print-config": "gateway print-config",
     "doctor": "gateway doctor",
     "reload": "gateway reload",
     "upgrade": "gateway upgrade",
@@ -91,7 +95,7 @@ _EXAMPLES = {
     "index add": "gateway index add handbook/",
     "index remove": "gateway index remove https://docs.example.com/old/",
     "index stats": "gateway index stats",
-    "index copy": "gateway index copy --to postgres --config gateway.toml",
+    "index copy": "gateway index copy --to postgres",
     "sanitize": "git diff | gateway sanitize --check",
     "ocr": "gateway ocr scans/ --out texts --format md",
     "completion": 'eval "$(gateway completion bash)"',
@@ -149,10 +153,10 @@ def main(argv: list[str] | None = None) -> int:
     environment = read_environment()
     if getattr(arguments, "config", environment.config_file) is None:
         arguments.config = environment.config_file
-    if getattr(arguments, "as_service", False) and arguments.config is not None:
-        find = importlib.import_module("gateway.cli.unit_files").environment_for
-        environment = find(arguments.config, environment)
     try:
+        if words[0] not in _OF_NO_GATEWAY:
+            find = importlib.import_module("gateway.cli.installation").found
+            environment = find(words[0], arguments, environment)
         code: int = command(arguments, environment)
         sys.stdout.flush()  # a reader that has left is met here, not at the interpreter's end
         return code

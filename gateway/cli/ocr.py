@@ -143,7 +143,7 @@ def _source(arguments: argparse.Namespace, environment: Environment) -> bytes:
     refused."""
     source: str = arguments.sources[0]
     if source.lower().startswith(("http://", "https://")):
-        config = load_config(arguments.config, arguments.state_dir, environment)
+        config = load_config(arguments.config, arguments.state_dir, environment, needs_secrets=False)
 
         async def fetch() -> bytes:
             async with open_fetcher(config) as fetcher:

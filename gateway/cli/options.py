@@ -25,11 +25,11 @@ Command = Callable[[argparse.Namespace, Environment], int]
 
 
 def add_state_options(parser: argparse.ArgumentParser) -> None:
-    """Add `--config` and `--state-dir`. With the file of the installed service, a command finds its credentials and its
-    state directory too (`service_environment`)."""
-    parser.add_argument("--config", type=Path, metavar="FILE", help="configuration file; none = the embedded profile")
-    parser.add_argument("--state-dir", type=Path, metavar="DIR", help="default: $STATE_DIRECTORY, else ./var")
-    parser.set_defaults(as_service=True)
+    """Add `--config` and `--state-dir`."""
+    parser.add_argument("--config", type=Path, metavar="FILE", help="configuration file; default: $GATEWAY_CONFIG")
+    parser.add_argument(
+        "--state-dir", type=Path, metavar="DIR", help="default: $STATE_DIRECTORY, else ./var, else the service's"
+    )
 
 
 def add_json_option(parser: argparse.ArgumentParser) -> None:

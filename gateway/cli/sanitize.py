@@ -23,7 +23,7 @@ def add_commands(parsers: Parsers) -> None:
 
 
 def _sanitize(arguments: argparse.Namespace, environment: Environment) -> int:
-    settings = load_config(arguments.config, arguments.state_dir, environment).sanitize
+    settings = load_config(arguments.config, arguments.state_dir, environment, needs_secrets=False).sanitize
     if arguments.file == "-":
         text = sys.stdin.read()
     else:

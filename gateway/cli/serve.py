@@ -23,7 +23,7 @@ def add_commands(parsers: Parsers) -> None:
     parser.add_argument(
         "--supervised", action="store_true", help="serve in worker processes even if server.workers is 1"
     )
-    parser.set_defaults(command=_serve, as_service=False)
+    parser.set_defaults(command=_serve)
 
 
 def _serve(arguments: argparse.Namespace, environment: Environment) -> int:

@@ -4,11 +4,13 @@ A unit is its file in the first of the search folders that has it, and its drop-
 empty assignment forgets what was assigned before. Source: systemd.unit(5), systemd.time(7) of version 252, read
 2026-11-22. Continued lines are joined; sections are not told apart, since the names that we ask for are unique.
 
-The environment of the installed service, for commands that root gives about it: `--config` names its file, and they
-find its credentials and its state directory as the service does. Imports neither the application nor an engine.
+The environment of the installed service, for commands that root gives about it. Imports neither the application nor
+an engine.
 """
 
+import contextlib
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,19 +115,17 @@ class ServiceEnvironment:
 def service_unit(file: Path, search: Sequence[Path] = SEARCH) -> UnitFile | None:
     """The unit whose service runs with this configuration file; None when no unit is known to."""
     unit = read_unit("gateway.service", search)
-    if unit is None or str(file.resolve()) not in unit.last("ExecStart").split():
-        return None
-    return unit
+    own = _variables(unit).get("GATEWAY_CONFIG") if unit is not None else None
+    return unit if own is not None and Path(own).resolve() == file.resolve() else None
 
 
 def service_environment(unit: UnitFile, environment: Environment) -> ServiceEnvironment:
-    """The environment of the unit's service. What `environment` says itself goes first."""
-    variables = dict(environment.variables)
+    """The environment of the unit's service: its variables, credentials and folders, and as `GATEWAY_CONFIG` the file
+    that it reads. What `environment` says itself goes first."""
+    variables = {**_variables(unit), **environment.variables}
     missing: dict[str, Path] = {}
     unreadable: list[str] = []
     sealed: list[str] = []
-    if unit.last("StateDirectory") and "STATE_DIRECTORY" not in variables:
-        variables["STATE_DIRECTORY"] = f"/var/lib/{unit.last('StateDirectory').split()[0]}"
     if not variables.get("CREDENTIALS_DIRECTORY"):
         for name, path in unit.load_credentials().items():
             try:
@@ -138,7 +138,24 @@ def service_environment(unit: UnitFile, environment: Environment) -> ServiceEnvi
     return ServiceEnvironment(Environment(variables), missing, unreadable, sealed)
 
 
-def environment_for(file: Path, environment: Environment) -> Environment:
-    """The environment in which a command reads the configuration `file`: the service's where it is its file."""
-    unit = service_unit(file)
-    return environment if unit is None else service_environment(unit, environment).environment
+_FOLDERS = (("StateDirectory", "STATE_DIRECTORY", "/var/lib"), ("RuntimeDirectory", "RUNTIME_DIRECTORY", "/run"))
+
+
+def _variables(unit: UnitFile) -> dict[str, str]:
+    """What the unit sets itself, as far as it can be read, and what its folders and its program's options say."""
+    variables: dict[str, str] = {}
+    texts = list(unit.all("Environment"))
+    for file in unit.all("EnvironmentFile"):
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            texts.append(Path(file.removeprefix("-")).read_text())
+    for text in texts:
+        with contextlib.suppress(ValueError):  # a quote that is not closed
+            variables |= dict(word.split("=", 1) for word in shlex.split(text, comments=True) if "=" in word)
+    for setting, name, folder in _FOLDERS:
+        if unit.last(setting):
+            variables[name] = f"{folder}/{unit.last(setting).split()[0]}"
+    words = unit.last("ExecStart").replace("=", " ").split()
+    for option, name in (("--config", "GATEWAY_CONFIG"), ("--state-dir", "STATE_DIRECTORY")):
+        if option in words[:-1]:
+            variables[name] = words[words.index(option) + 1]
+    return variables

@@ -166,7 +166,8 @@ _SECRETS = (".api_key", ".proxy_auth", ".redis_url", ".postgres_url", ".seal")
 
 
 def _message(problem: Problem) -> str:
-    """The schema's message, or a clearer one for a secret that is written as a string."""
+    """The schema's message, or a clearer one: for a secret that is written as a string, and for `[[models.upstreams]]`
+    without `[[models]]`."""
     is_secret = problem.path.endswith(_SECRETS) or ".headers." in problem.path
     is_no_table = problem.message.startswith("must be an object")
     if is_secret and is_no_table:
@@ -174,6 +175,8 @@ def _message(problem: Problem) -> str:
     if is_no_table and problem.path.startswith("search."):
         known = ", ".join(schemas.load("config")["properties"]["search"]["properties"])
         return f"is unknown; allowed: {known}, and a table [search.NAME] for the settings of a provider"
+    if problem.message == "must be an array, not an object":
+        return f"is a list of tables: [[{problem.path}]], with its keys, stands before every table within it"
     return problem.message
 
 

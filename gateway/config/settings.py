@@ -562,6 +562,6 @@ class Config:
 
     @property
     def reads_own_docs(self) -> bool:
-        """Whether callers may fetch the gateway's documentation from the operations listener: only in the embedded
-        profile."""
-        return self.search.providers == ("local",) and not self.models
+        """Whether callers may fetch the gateway's documentation from the operations listener: wherever the embedded
+        engine reads pages."""
+        return self.web.engine == "local"

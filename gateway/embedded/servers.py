@@ -9,7 +9,6 @@ import importlib.util
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from gateway import logs
 from gateway.config.settings import Config
@@ -72,6 +71,7 @@ class EmbeddedServers:
         self.ports: dict[str, int] = {}
         own = {model.name for model in config.models if model.upstreams}
         self._children: dict[str, ChildServer] = {}
+        self._at_start: set[str] = set()
         self._python = python
         llm = ocr = None
         if config.local_llm.enabled and TEXT_MODEL not in own:
@@ -84,11 +84,13 @@ class EmbeddedServers:
         """Start the language model, or with `everything` all servers: workers cannot start one at first use."""
         for name, child in self._children.items():
             if everything or name == "llm":
+                self._at_start.add(name)
                 child.start()
 
     def waiting(self) -> list[str]:
-        """Names of servers that were started and are not ready."""
-        return [child.name for child in self._children.values() if child.is_started and not child.is_ready]
+        """Names of servers that are not ready; of those alone that `start` has started: what starts at its first use
+        keeps one caller waiting, and the gateway serves all others."""
+        return [name for name in self._at_start if not self._children[name].is_ready]
 
     async def wait_ready(self) -> None:
         """Wait until all servers that were started are ready. Raises UpstreamUnavailable when one is not in time."""
@@ -144,8 +146,3 @@ def _missing(extra: str) -> EmbeddedUpstream:
         raise EngineMissing(f"the embedded {extra} engine is not installed: make install EXTRAS={extra}")
 
     return EmbeddedUpstream(f"http://127.0.0.1:{_REFUSING_PORT}/v1", f"embedded-{extra}", refuse)
-
-
-def dev_key_path(state_dir: Path) -> Path:
-    """The file of the first API key, which the gateway makes for its operator."""
-    return state_dir / "dev-key"

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from gateway.domain import Json, Relay, RequestStats
 from gateway.errors import InvalidRequest, UpstreamError, UpstreamTimeout
+from gateway.wire.embeddings import TEXTS_ALONE
 
 _WAIT_S = 120.0
 """Seconds to wait for an answer; 2,048 short texts take a minute on two cores (22 ms for 128 tokens)."""
@@ -85,7 +86,7 @@ class LocalEmbeddings:
         value: Any = body["input"]
         texts = [value] if isinstance(value, str) else value
         if not all(isinstance(text, str) for text in texts):
-            raise InvalidRequest("input: this model takes texts, not tokens of another tokenizer", param="input")
+            raise InvalidRequest(f"input: this model takes no token ids ({TEXTS_ALONE})", param="input")
         if body.get("dimensions") not in (None, self._embedder.dimensions):
             raise InvalidRequest(f"dimensions: this model has {self._embedder.dimensions}", param="dimensions")
         return [text.encode(errors="replace").decode() for text in texts]

@@ -4,6 +4,7 @@ Implements ports.CompletionUpstream. Every failure becomes an error of the domai
 quoted from an upstream's body, without keys and addresses. Source: OpenAI API reference, read 2026-11-21.
 """
 
+import re
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
@@ -24,6 +25,8 @@ from gateway.wire.untrusted_json import tables_in, words_of
 _MAX_ERROR_BYTES = 64 * 1024
 """Bytes of an error body that are read; its message is cut to 500 characters."""
 _PAGES = ("text/html", "text/xml", "application/xml")
+_BETWEEN_LINES = re.compile(rb"(?<=\})\s*\n\s*(?=\{)")
+"""Between two objects of a stream whose lines are JSON; no JSON value holds it."""
 _MESSAGES = "messages"
 _MOST_LISTED = 1_000
 _MAX_REPAIRS = 3
@@ -96,7 +99,8 @@ class OpenAICompatUpstream:
     async def stream(
         self, body: Json, stats: RequestStats, *, route: str = "chat/completions", relay: Relay | None = None
     ) -> AsyncGenerator[list[bytes], None]:
-        """The data of the events of one read at a time; a whole JSON answer comes as one event.
+        """The data of the events of one read at a time; a whole JSON answer comes as one event, chunks that are lines
+        of JSON as one each, once all are there.
 
         Raises UpstreamError, also after the first events.
         """
@@ -131,7 +135,7 @@ class OpenAICompatUpstream:
                         if is_complete:
                             return
                         started_s = time.perf_counter()
-            if batch := [whole] if whole is not None else parser.close():
+            if batch := _BETWEEN_LINES.split(whole) if whole is not None else parser.close():
                 yield batch
         finally:
             if answer is not None:

@@ -18,12 +18,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from gateway.access.keys import KeyFile, KeyRequest
-from gateway.access.private_files import USER_HASH_KEY, write_private
+from gateway.access.private_files import USER_HASH_KEY, dev_key_path, write_private
 from gateway.config.environment import Environment
 from gateway.config.loader import ConfigError, load_config
 from gateway.config.settings import Access, Config
 from gateway.domain import SCOPES
-from gateway.embedded.servers import dev_key_path
 from gateway.errors import GatewayError
 
 T = TypeVar("T")

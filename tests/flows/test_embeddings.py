@@ -156,6 +156,16 @@ async def test_refusals_name_what_is_wrong(gateway: InProcessGateway, upstream: 
     assert not upstream.seen
 
 
+async def test_refused_tokens_name_the_setting_of_the_client_that_sends_them(
+    gateway: InProcessGateway, upstream: Upstream
+) -> None:
+    for value in ([[1, 2]], [1, 2], "text"):
+        upstream.will(up.answer({"error": {"message": "input must be text"}}, status=400))
+        code, answer = await posted(gateway, input=value)
+        assert code == 400 and answer["error"]["message"].startswith("input must be text")
+        assert ("check_embedding_ctx_length=False" in answer["error"]["message"]) is (value != "text")
+
+
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages", "/v1/responses"])
 async def test_no_other_route_takes_a_model_of_this_kind(gateway: InProcessGateway, path: str) -> None:
     body = {"model": "Vectors", "max_tokens": 9, "input": "x", "messages": [{"role": "user", "content": "x"}]}

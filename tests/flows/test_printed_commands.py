@@ -14,13 +14,14 @@ pytestmark = pytest.mark.slow
 
 SEARXNG = '\n[search]\nprovider = "searxng"\nbase_url = "http://127.0.0.1:9"\n'
 MODELS = upstream_toml("http://127.0.0.1:9/v1")
+TAVILY = '\n[web]\nengine = "provider"\n[search]\nprovider = "tavily"\napi_key = { credential = "tavily" }\n'
 RUN_S = 120
 
 
 async def printed(server: GatewayProcess) -> list[str]:
     """The commands, in the words of a shell where `gateway` is found."""
     await server.wait_for_text("Console, with that key")
-    return re.findall(r"^  (gateway .*)$", server.printed(), re.MULTILINE)
+    return re.findall(r"^  (.*\bgateway .*)$", server.printed(), re.MULTILINE)
 
 
 def run(command: str) -> str:
@@ -32,28 +33,34 @@ def run(command: str) -> str:
     return done.stdout
 
 
-async def test_the_embedded_profile_reads_its_own_documentation_and_finds_the_answer_there(tmp_path: Path) -> None:
+async def test_what_is_printed_first_reads_pages_pictures_and_texts_that_are_there(tmp_path: Path) -> None:
     async with start_process(tmp_path) as server:
-        crawl, search = await printed(server)
+        extract, search, ocr, sanitize = await printed(server)
         assert "\nThe guardrail is off: " in server.printed()
-        assert f"url={server.ops_url}/docs/" in crawl
-        assert "# Documentation of the gateway" in run(crawl)
-        found = run(search)
-        assert found.startswith("1. Keys and limits") and found.count(f"{server.ops_url}/docs/") == 3
+        assert f"urls={server.ops_url}/docs/keys-and-limits" in extract
+        assert "# Keys and limits" in run(extract)
+        assert re.match(rf"1\. Keys and limits  \(0\.\d+\)\n   {server.ops_url}/docs/keys-and-limits\n", run(search))
+        assert "# Harbour Street Stationers" in run(ocr)
+        assert "Mail [REDACTED:EMAIL], card [REDACTED:CREDIT_CARD]" in run(sanitize)
         assert f"{server.ops_url}/\n" in server.printed(), "the console"
 
 
 @pytest.mark.parametrize("toml", [MODELS, SEARXNG], ids=["models", "search"])
-async def test_where_callers_may_not_read_the_documentation_a_public_address_is_printed(
+async def test_the_documentation_is_read_beside_models_and_a_search_provider_of_ones_own_and_nothing_else_there(
     tmp_path: Path, toml: str
 ) -> None:
     async with start_process(tmp_path, toml) as server:
-        crawl = next(command for command in await printed(server) if " crawl " in command)
-        assert "url=https://example.com/ " in crawl
+        extract, *_, chat = await printed(server)
+        assert "# Keys and limits" in run(extract)
+        assert (" chat " in chat) is (toml == MODELS) and "135 million" not in server.printed()
         assert ("The guardrail is off: " in server.printed()) is (toml == SEARXNG)
-        assert f"{server.ops_url}/docs/" not in server.printed()
-        public = re.escape("url=https://example.com/")
-        assert "this address is not public" in refused(re.sub(public, f"url={server.ops_url}/docs/", crawl))
+        assert "this address is not public" in refused(extract.replace("/docs/keys-and-limits", "/metrics"))
+
+
+async def test_where_a_provider_reads_pages_a_public_address_is_printed(tmp_path: Path) -> None:
+    async with start_process(tmp_path, TAVILY, variables={"GATEWAY_CREDENTIAL_TAVILY": "tvly-x"}) as server:
+        extract = (await printed(server))[0]
+        assert "urls=https://example.com/ " in extract and f"{server.ops_url}/docs/" not in server.printed()
 
 
 def refused(command: str) -> str:

@@ -236,7 +236,7 @@ _USED = {"prompt_tokens": 9, "completion_tokens": 4, "total_tokens": 13}
 class Form:
     """One way to write an answer. `deltas`: of a stream; what has `choices` or no delta's members is a whole chunk.
     `whole`: the message of a whole answer, or the answer; None where only streams have the form. `text`, `thoughts`,
-    `calls`: what it says. `refused`: it is an error of the request."""
+    `calls`: what it says. `refused`: it is an error of the request. `lines`: the chunks are lines of JSON."""
 
     name: str
     source: str
@@ -246,12 +246,15 @@ class Form:
     thoughts: str = ""
     calls: list[Any] = field(default_factory=list)
     refused: bool = False
+    lines: bool = False
 
     def script(self, *, stream: bool) -> Script:
         """The upstream's answer."""
         finish = "tool_calls" if self.calls else "stop"
         if stream:
             chunks = [each if "choices" in each or "error" in each else _chunk(each) for each in self.deltas]
+            if self.lines:
+                return up.stream(*(json.dumps(each).encode() + b"\r\n" for each in [*chunks, _chunk({}, finish)]))
             return up.stream(*map(_frame, [*chunks, _chunk({}, finish)]), up.DONE)
         is_message = isinstance(self.whole, str) or not self.whole.keys() & {"choices", "output", "error"}
         message = {**up.completion(), "choices": [{"index": 0, "message": self.whole, "finish_reason": finish}]}
@@ -310,6 +313,10 @@ FORMS = [
     Form("no arguments", "SGLang", [_piece("", "read_file")], _calling(""), calls=[("read_file", {})]),
     Form("arguments again", "vllm#24509", [_piece('{"path":', "read_file"), _piece(' "a"}'), _piece('{"path": "a"}')],
          calls=READ),
+    Form("all arguments so far in each", "gateways",
+         [_piece(text, name) for text, name in (("{", "read_file"), ('{"path":', ""), ('{"path": "a"}', ""))],
+         calls=READ),
+    Form("lines of JSON", "gateways before Ollama", [{"content": "Yes"}, {"content": "."}], text="Yes.", lines=True),
     Form("calls an object", "gateways", [{"tool_calls": _calling(index=0)["tool_calls"][0]}],
          {"tool_calls": {"0": _calling()["tool_calls"][0]}}, calls=READ),
     Form("flat call", "crewAI#6515", [{"tool_calls": [{"id": "k", "name": "read_file", "input": {"path": "a"}}]}],

@@ -9,7 +9,7 @@ from typing import Any
 from tests.support.booted_systemd import BootedSystemd
 
 FILE = "/etc/gateway/gateway.toml"
-PROGRAM = "/opt/gateway/current/.venv/bin/gateway"
+PROGRAM = "gateway"
 _UPSTREAM_PORT = 9911
 
 
@@ -31,7 +31,8 @@ class InstalledService:
         upstream = (
             f'base_url = "http://127.0.0.1:{_UPSTREAM_PORT}/v1"\nmodel = "m"\napi_key = {{ credential = "llm" }}\n'
         )
-        text = '[local_llm]\nenabled = false\n[local_ocr]\nenabled = false\n[[models]]\nname = "SvcLLM"\n'
+        off = '[guardrail]\nenabled = "off"\n[local_llm]\nenabled = false\n[local_ocr]\nenabled = false\n'
+        text = f'{off}[[models]]\nname = "SvcLLM"\n'
         self.machine.write(FILE, f"{text}[[models.upstreams]]\n{upstream}[server]\n{server}", mode=mode)
         self.machine.write("/etc/gateway/credentials/llm", "not-a-real-key\n", mode="0600")
 

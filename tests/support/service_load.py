@@ -31,7 +31,7 @@ async def answer(request: web.Request) -> web.StreamResponse:
     body = await request.json()
     reply = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
     await reply.prepare(request)
-    for number in range(body["max_tokens"]):
+    for number in range(body.get("max_tokens", 1)):
         await reply.write(_chunk(f"word{number} "))
         await asyncio.sleep(PIECE_S)
     await reply.write(_chunk(None) + b"data: [DONE]\n\n")

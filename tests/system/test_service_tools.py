@@ -1,10 +1,14 @@
 """What an operator does beside the installed service: look at it, save its state, fill its index, remove it."""
 
 import json
+import re
 
 import pytest
 
+from gateway.cli.main import _EXAMPLES
 from tests.support.installed_service import FILE, InstalledService
+from tests.support.markdown_fences import fences
+from tests.support.paths import ROOT
 
 pytestmark = [pytest.mark.system, pytest.mark.slow, pytest.mark.alone]
 
@@ -82,24 +86,86 @@ def test_the_doctor_finds_a_sound_installation_sound_and_names_a_fault(service: 
 
 def test_what_root_adds_to_the_index_belongs_to_the_service(service: InstalledService) -> None:
     service.machine.write("/opt/pages/one.md", "# A page\n\nAbout herons and how they fish in shallow water.\n")
-    done = service.gateway("index", "add", "/opt/pages", "--config", FILE, "--state-dir", STATE, check=False)
-    assert "1 pages added" in done.stdout or "credential" in done.stderr, done.stdout + done.stderr
+    done = service.gateway("index", "add", "/opt/pages")
+    assert "1 pages added" in done.stdout
     assert len(owners(service)) == 1
 
 
 def test_a_backup_of_the_running_service_can_be_put_back(service: InstalledService) -> None:
     key = service.key
-    service.gateway("backup", "/var/backups/state.tar", "--state-dir", STATE)
+    service.gateway("backup", "/var/backups/state.tar")
     assert service.machine.run("stat", "-c", "%a", "/var/backups/state.tar").stdout.strip() == "600"
-    refused = service.gateway("restore", "/var/backups/state.tar", "--state-dir", STATE, check=False)
+    refused = service.gateway("restore", "/var/backups/state.tar", check=False)
     assert refused.returncode == 1 and "stop it first" in refused.stderr
     service.systemctl("stop", "gateway.socket", "gateway.service")
     service.machine.run("sh", "-c", f"rm -rf {STATE}/*")
-    service.gateway("restore", "/var/backups/state.tar", "--state-dir", STATE)
+    service.gateway("restore", "/var/backups/state.tar")
     service.systemctl("start", "gateway.service")
     assert service.key == key
     assert service.load(1).result()["errors"] == {}
     assert len(owners(service)) == 1
+
+
+SAID = {
+    "check-config": "/etc/gateway/gateway.toml: ok",
+    "print-config": "# state directory: /var/lib/gateway",
+    "doctor": ", 0 wrong",
+    "reload": "reload",
+    "backup": "files of /var/lib/private/gateway are saved in /var/backups/gateway.tar",
+    "restore": "a gateway serves from /var/lib/gateway",
+    "keys": "dev",
+    "keys create": "for crawler, scopes web-search; it is not shown again",
+    "keys list": '"name": "dev"',
+    "keys rotate": "key ID stays valid",
+    "keys import": "keys were added; the others were there",
+    "keys revoke": "is revoked",
+    "keys erase": "removed of key ID",
+    "usage": "requests",
+    "client-config": "cat /var/lib/gateway/dev-key",
+    "chat": "word0",
+    "search": "nothing found",
+    "call": "the page could not be read",
+    "extract": "not read: https://example.com/",
+    "crawl": "https://docs.example.com/",
+    "index": "0 pages added",
+    "index add": "1 pages added",
+    "index remove": "0 pages removed",
+    "index stats": "pages                ",
+    "index copy": "index.postgres_url is missing",
+    "sanitize": "Nothing found",
+}
+"""What the examples of the help print on the installed service. The others start a server, read pictures, or are about
+no gateway."""
+
+
+def test_the_commands_of_the_help_and_the_documents_are_about_the_installed_service(service: InstalledService) -> None:
+    machine = service.machine
+    machine.write("/root/tour/handbook/two.md", "# Another page\n\nAbout kingfishers.\n")
+    machine.run("sh", "-c", f"mkdir -p /var/backups /root/tour/old && cp {STATE}/keys.json /root/tour/old")
+    assert service.load(1).result()["errors"] == {}
+    service.wait_for(lambda: "requests" in service.gateway("usage").stdout)
+    about = f"this is about the installed service: {FILE}, state in {STATE}\n"
+    key = ""
+    for name, said in SAID.items():
+        example = _EXAMPLES[name].replace("xqrd3myy", key[3:11])
+        done = machine.run("sh", "-c", f"cd /root/tour && {example}", check=False)
+        assert said.replace("ID", key[3:11]) in done.stdout + done.stderr, f"{example}: {done}"
+        assert (about in done.stderr) is (name != "check-config"), f"{example}: {done}"
+        if name == "keys create":
+            key = done.stdout.strip()
+            head = f"Authorization: Bearer {key}"
+            machine.run("curl", "-sf", "-H", head, "http://127.0.0.1:8080/v1/models")
+    for document in ("README.md", "docs/operations.md", "docs/keys-and-limits.md"):
+        blocks = "".join(fence.content for fence in fences((ROOT / document).read_text()))
+        for command in re.findall(r"^(?:echo .*\| )?gateway (?!check-config).*", blocks, re.MULTILINE):
+            done = machine.run("sh", "-c", f"cd /root/tour && {command}", check=False)
+            assert done.returncode != 2 and about in done.stderr, f"{command}: {done}"
+    assert len(owners(service)) == 1
+    user = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "gateway")
+    for command in (["keys", "list"], ["usage"], ["index", "stats"], ["chat", "Hello"], ["reload"]):
+        refused = machine.run(*user, *command, check=False)
+        assert refused.returncode == 1 and ("sudo gateway" in refused.stderr or "are you root" in refused.stderr)
+    assert "Nothing found" in machine.run(*user, "sanitize", text="Hello").stdout
 
 
 def test_a_full_disk_ends_no_worker_and_is_told(service: InstalledService) -> None:
@@ -142,7 +208,7 @@ def test_a_missing_credential_is_told_and_not_tried_again_and_again(service: Ins
     assert done.returncode == 78 and "there is no /etc/gateway/credentials/llm" in done.stderr
     service.machine.run("mv", "/etc/llm", "/etc/gateway/credentials/llm")
     service.restart()
-    assert "requests" in service.gateway("usage", "--config", FILE, "--since", "1d").stdout
+    assert "requests" in service.gateway("usage", "--since", "1d").stdout
 
 
 def test_a_python_that_the_unit_cannot_run_is_refused_before_anything_is_done(service: InstalledService) -> None:
@@ -159,7 +225,8 @@ def test_it_is_removed_and_its_state_stays(service: InstalledService) -> None:
     assert done.returncode == 0, done.stderr
     assert service.systemctl("is-active", "gateway.socket", check=False) == "inactive"
     assert service.machine.run("test", "-e", f"{STATE}/keys.json", check=False).returncode == 0
-    assert service.machine.run("test", "-e", "/opt/gateway/current", check=False).returncode == 1
+    for gone in ("/opt/gateway/current", "/usr/local/bin/gateway"):
+        assert service.machine.run("test", "-L", gone, check=False).returncode == 1
 
 
 def test_a_service_that_holds_the_port_itself_is_moved_over(service: InstalledService) -> None:

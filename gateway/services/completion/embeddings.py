@@ -4,6 +4,7 @@ Model table, retries, fallbacks, queues and health are those of completions.
 """
 
 from gateway.domain import Json, RequestStats
+from gateway.errors import UpstreamRefused
 from gateway.services.completion.service import FREE, CompletionService
 from gateway.wire import embeddings as wire
 
@@ -32,7 +33,12 @@ class EmbeddingService:
                 async with plan.attempt(stats) as attempt:
                     target = attempt.target
                     sent = wire.to_upstream(body, target.options, user=user)
-                    answer = await target.upstream.complete(sent, stats, route=_ROUTE)
+                    try:
+                        answer = await target.upstream.complete(sent, stats, route=_ROUTE)
+                    except UpstreamRefused as error:
+                        if error.status == 400 and wire.has_token_ids(body):
+                            error.message += f" ({wire.TEXTS_ALONE})"
+                        raise
                     if held is not None:
                         held.answered(wire.told_usage(answer))
                     data = wire.checked_data(answer, body)

@@ -5,14 +5,24 @@ Every answer is a tool's `data` object (schemas/tools/*.json).
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gateway import logs
 from gateway.domain import CrawlRequest, ExtractRequest, Json, SearchRequest, WebCall
-from gateway.errors import EngineMissing, GatewayError, InvalidRequest, UpstreamError, UpstreamRefused, UpstreamTimeout
+from gateway.errors import (
+    EngineMissing,
+    GatewayError,
+    InvalidRequest,
+    UpstreamError,
+    UpstreamRefused,
+    UpstreamTimeout,
+    UpstreamUnavailable,
+)
 from gateway.ports import SearchProvider, WebEngine
+from gateway.resilience.circuit_breaker import BreakerPolicy, CircuitBreaker
 from gateway.resilience.slices import in_slices
 from gateway.services.websearch import filters
 from gateway.services.websearch.fusion import fused
@@ -26,6 +36,8 @@ PROBE_TTL_S = 60.0
 once."""
 STATS_TTL_S = 1.0
 """Age at which the index is counted again. Counting takes a reader thread; nobody notices a second."""
+_LEFT_ALONE = BreakerPolicy(60.0, first_rest_s=30.0, longest_rest_s=300.0, probe_limit_s=60.0, failures_in_a_row=3)
+"""When one of several providers that are asked at once is not asked for a while: all wait for the slowest."""
 _ALL_DROPPED = "None of the {} results found fits the domains, dates or phrase asked for."
 _CUT_PAGE = (
     "these are {:,} of its {:,} characters: call websearch-extract with this URL for the rest, or with a query too for "
@@ -79,6 +91,7 @@ class WebSearchService:
         self._last_stats: tuple[float, Json] | None = None
         self._last_error: str | None = None
         self._probing = asyncio.Lock()
+        self._breakers = {name: CircuitBreaker(_LEFT_ALONE) for name in deps.side_by_side}
         self._cutter = ResultCutter(settings.result_budget_chars, deps.shorten)
 
     async def search(self, request: SearchRequest, call: WebCall) -> Json:
@@ -210,14 +223,26 @@ class WebSearchService:
     async def _outcome(
         self, provider: SearchProvider, request: SearchRequest, call: WebCall, limit_s: float | None
     ) -> Json | GatewayError:
-        """The provider's answer, or why it gave none."""
+        """The provider's answer, or why it gave none. `limit_s`: None where no other is asked at once."""
+        breaker = self._breakers[provider.name] if limit_s is not None else None
+        if breaker is not None and not breaker.take():
+            wait_s = math.ceil(breaker.wait_s)
+            return UpstreamUnavailable(
+                f"the search provider {provider.name} keeps failing and is not asked for {wait_s} s"
+            )
+        error: GatewayError | None = None
         try:
             async with asyncio.timeout(limit_s):
                 return await self._ask(provider, request, call)
         except TimeoutError:
-            return UpstreamTimeout(f"the search provider {provider.name} did not answer in time")
-        except (UpstreamError, EngineMissing) as error:
-            return error
+            error = UpstreamTimeout(f"the search provider {provider.name} did not answer in time")
+        except (UpstreamError, EngineMissing) as caught:
+            error = caught
+        finally:
+            if breaker is not None:
+                is_its_fault = isinstance(error, UpstreamTimeout | UpstreamUnavailable)
+                (breaker.failed if is_its_fault else breaker.succeeded if error is None else breaker.release)()
+        return error
 
     def _ask(self, provider: SearchProvider, request: SearchRequest, call: WebCall) -> Awaitable[Json]:
         if provider.results_are_per_key:

@@ -33,6 +33,8 @@ PAGE_HEADERS = {
     ),
     "X-Content-Type-Options": "nosniff",
 }
+_MADE = {**PAGE_HEADERS, "X-Robots-Tag": "noindex"}
+"""Of pages that are made from others or from schemas: a search finds the prose instead."""
 _NOT_IN_SLUGS = re.compile(r"[^\w\- ]")
 _MAX_FOUND_CHARS = 400
 """Characters of a section's text that the search sees beside its heading; the file of all pages is then 150 KB."""
@@ -106,7 +108,7 @@ class DocumentPages:
     async def contents(self, request: web.Request) -> web.Response:
         """The list of pages, as HTML."""
         title = "Documentation of the gateway"
-        return self._html(title, "", f"<h1>{title}</h1><ul>{self._listed('')}</ul>")
+        return self._html(title, "", f"<h1>{title}</h1><ul>{self._listed('')}</ul>", _MADE)
 
     async def page(self, request: web.Request) -> web.Response:
         """One page as HTML, or as Markdown without the [web] extra; 404 for an unknown one. Names as the files link to
@@ -118,10 +120,11 @@ class DocumentPages:
             raise web.HTTPMovedPermanently(f"/docs/{name}")
         if text is None:
             raise web.HTTPNotFound(text="no such page; see /docs/")
+        headers = _MADE if name in self._more else PAGE_HEADERS
         if importlib.util.find_spec("markdown_it") is None:  # the [web] extra is absent
-            return web.Response(text=text, content_type="text/markdown", charset="utf-8", headers=PAGE_HEADERS)
+            return web.Response(text=text, content_type="text/markdown", charset="utf-8", headers=headers)
         contents, body = _rendered(text)
-        return self._html(self._titles[name], contents, body)
+        return self._html(self._titles[name], contents, body, headers)
 
     async def search(self, request: web.Request) -> web.Response:
         """`[{page, title, heading, anchor, text}]`, a section each."""
@@ -136,9 +139,9 @@ class DocumentPages:
         kind = _FILE_TYPES["." + name.rpartition(".")[2]]
         return web.Response(body=content, content_type=kind, headers=PAGE_HEADERS)
 
-    def _html(self, title: str, contents: str, body: str) -> web.Response:
+    def _html(self, title: str, contents: str, body: str, headers: Mapping[str, str]) -> web.Response:
         text = _PAGE.format(title=html.escape(title), links=self._listed("/docs/"), contents=contents, body=body)
-        return web.Response(text=text, content_type="text/html", charset="utf-8", headers=PAGE_HEADERS)
+        return web.Response(text=text, content_type="text/html", charset="utf-8", headers=headers)
 
     @functools.cached_property
     def _sections(self) -> list[Json]:

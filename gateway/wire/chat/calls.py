@@ -23,18 +23,19 @@ _BRACKETS = re.compile(r'["\\{}\[\]]')
 
 
 class JsonEnd:
-    """The text of one call's arguments. `has_begun`: there is any."""
+    """The text of one call's arguments, of `size` characters."""
 
     def __init__(self) -> None:
         self._unread: list[str] = []
         self._depth = 0
         self._in_string = False
         self._escaped = False
-        self._ended = self.has_begun = False
+        self._ended = False
+        self.size = 0
 
     def add(self, piece: str) -> None:
         """Add a piece; the next `is_complete` reads it."""
-        self.has_begun = self.has_begun or bool(piece)
+        self.size += len(piece)
         self._unread.append(piece)
 
     def is_complete(self) -> bool:
@@ -79,7 +80,7 @@ class _Call:
 
     def begun(self, text: str) -> str:
         """The first piece of the arguments, made plain; empty while it is not known what it is."""
-        text, self.held = self.held + text, ""
+        text, self.held = text if _has_all(text, self.held) else self.held + text, ""
         made = plain_arguments(text)
         if len(text) <= _MOST_HELD and (made[:1] == '"' or _MAY_BE_EMPTY.fullmatch(text)):
             self.held, made = text, ""
@@ -117,7 +118,7 @@ class CallDeltas:
         for number, call in enumerate(self._calls):
             if not call.given_id:
                 deltas += self._announce(number, call)
-            if not call.arguments.has_begun and call.kind == "function":
+            if not call.arguments.size and call.kind == "function":
                 deltas += self._piece(number, call, call.held or "{}")
         return deltas
 
@@ -129,10 +130,12 @@ class CallDeltas:
         number = self._call_number(index, piece, position, count)
         call = self._calls[number]
         call.name = call.name or piece.name
-        if call.kind == "function" and not call.arguments.has_begun:
+        if call.kind == "function" and not call.arguments.size:
             text = call.begun(text)
-        elif text[:1] == "{" and self._is_repeated(number, call, text):
-            text = ""
+        elif call.kind == "function" and text[:1] == "{" and len(text) >= call.arguments.size:
+            known = self._state.calls.get(number)
+            before = "".join(known["arguments"] if known is not None else call.waiting)
+            text = text[len(before) :] if _has_all(text, before) else text
         if text:
             call.arguments.add(text)
         if not call.given_id:
@@ -196,10 +199,11 @@ class CallDeltas:
             return [{"function_call": {"arguments": text}}] if number == 0 else []
         return [_delta(number, call.kind, {_TEXTS[call.kind]: text})]
 
-    def _is_repeated(self, number: int, call: _Call, text: str) -> bool:
-        """Whether a piece has all arguments again, as some servers send them at the end."""
-        known = self._state.calls.get(number)
-        return known is not None and call.arguments.is_complete() and text == "".join(known["arguments"])
+
+def _has_all(text: str, before: str) -> bool:
+    """Whether a piece of arguments begins with all that came before it, as some servers send them in each delta, or at
+    the end: no JSON object goes on with its own beginning."""
+    return before[:1] == "{" and text.startswith(before)
 
 
 def _begins_another(call: _Call, piece: Called) -> bool:

@@ -1,5 +1,6 @@
 """Commands that ask a running gateway: how they find it, what they print, what they say when it refuses."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -60,7 +61,11 @@ def test_every_command_has_help_and_stands_in_the_manual_and_the_completions(
         epilog = each.parser.epilog or ""
         assert epilog.startswith("example: ") and f"gateway {each.words[0]}" in epilog, each.words
         assert ".SS " + " ".join(each.words).replace("-", "\\-") in manual
-    assert entry.main(["manual"]) == 0 and capsys.readouterr().out == manual
+    assert entry.main(["manual", "--roff"]) == 0 and capsys.readouterr().out == manual
+    assert entry.main(["manual"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("NAME\n") and "\n    keys create\n" in text and "\n            how " not in text
+    assert not re.search(r"^\.|\\[-&]", text, re.MULTILINE)
 
 
 @pytest.mark.slow

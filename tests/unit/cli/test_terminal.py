@@ -104,7 +104,7 @@ def test_commands_print_nothing_that_was_not_cleaned() -> None:
 
 OWN_TEXTS = {
     "sys.stdout.write(text + '\\n')",  # of `call`: `readable` and `_format_json` have cleaned it
-    "sys.stdout.write(_plain(page) if sys.stdout.isatty() else page)",  # the manual
+    "sys.stdout.write(page if arguments.roff else _plain(page))",  # the manual
 }
 
 

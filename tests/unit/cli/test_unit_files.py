@@ -1,11 +1,15 @@
-"""Reading unit files, and the environment of the service that they describe."""
+"""Reading unit files, the environment of the service that they describe, and which gateway a command is about."""
 
+import argparse
+import contextlib
 from pathlib import Path
 
 import pytest
 
+from gateway.cli.installation import found
 from gateway.cli.unit_files import read_unit, service_environment, service_unit
 from gateway.config.environment import Environment
+from gateway.errors import InvalidRequest
 
 
 class Etc:
@@ -78,3 +82,55 @@ def test_a_file_that_no_unit_names_is_nobodys(etc: Etc) -> None:
     other = etc.folder / "other.toml"
     other.write_text("")
     assert service_unit(other, [etc.folder]) is None
+
+
+HERE, SERVICE, SILENT, REFUSED = "that was started in this folder", "the installed service", "", "there is no gateway"
+
+
+@pytest.mark.parametrize(
+    ("command", "named", "is_here", "is_installed", "said"),
+    [
+        ("keys", "--state-dir", True, True, SILENT),
+        ("keys", "--keys-file", True, True, SILENT),
+        ("keys", "--config", True, True, SILENT),
+        ("keys", "", True, True, HERE),
+        ("keys", "", True, False, SILENT),
+        ("keys", "", False, True, SERVICE),
+        ("keys", "", False, False, REFUSED),
+        ("keys", "$GATEWAY_URL", False, True, SERVICE),
+        ("keys", "$STATE_DIRECTORY", True, True, SILENT),
+        ("backup", "", False, False, REFUSED),
+        ("index", "", False, False, SILENT),
+        ("chat", "--url", True, True, SILENT),
+        ("chat", "$GATEWAY_URL", False, True, SILENT),
+        ("chat", "", False, True, SERVICE),
+        ("client-config", "--url", False, True, SERVICE),
+        ("reload", "", True, True, SERVICE),
+        ("reload", "$RUNTIME_DIRECTORY", True, True, SILENT),
+    ],
+)
+def test_a_command_is_about_what_is_named_then_what_is_here_then_the_service(
+    etc: Etc, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    command: str, named: str, is_here: bool, is_installed: bool, said: str,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(etc.folder)
+    folder = etc.folder / "state"
+    folder.mkdir()
+    (etc.folder / "service.env").write_text("# of the service\nGATEWAY_OPS_PORT=9001\n")
+    etc.unit(f'Environment="GATEWAY_PORT=9000"\nEnvironmentFile=-{etc.folder}/service.env\nRuntimeDirectory=gate\n')
+    if is_here:
+        (etc.folder / "var").mkdir()
+        (etc.folder / "var" / "dev-key").touch()
+    options = {"config": None, **({named[2:].replace("-", "_"): Path("other")} if named.startswith("--") else {})}
+    arguments = argparse.Namespace(**options)
+    own = Environment({named[1:]: str(folder)} if named.startswith("$") else {})
+    with contextlib.ExitStack() as stack:
+        if said == REFUSED:
+            stack.enter_context(pytest.raises(InvalidRequest, match="gateway serve"))
+        environment = found(command, arguments, own, [etc.folder] if is_installed else [])
+        assert said in (told := capsys.readouterr().err) and bool(told) is bool(said)
+        assert (f"--config {etc.file}" in told) is (said == HERE and is_installed)
+        assert arguments.config == (etc.file if said == SERVICE else options["config"])
+        names = ("GATEWAY_PORT", "GATEWAY_OPS_PORT", "RUNTIME_DIRECTORY")
+        expected = ["9000", "9001", "/run/gate"] if said == SERVICE else [own.variables.get(name) for name in names]
+        assert [environment.variables.get(name) for name in names] == expected

@@ -145,6 +145,7 @@ def test_settings_of_a_search_provider_are_in_its_table_or_those_of_the_only_one
         ("[limits]\nresponse_store_bytes_per_key = 1", "limits.response_store_bytes_per_key", "at least 65536"),
         ('[search]\napi_key = "tvly-plain"', "search.api_key", '{ credential = "NAME" }'),
         ('[search]\napi_key = { credential = "tavily" }', "search.api_key", "LoadCredential=tavily"),
+        ('[[models.upstreams]]\nbase_url = "http://a"', "models", "is a list of tables: [[models]]"),
         ('[[models]]\nname = "x"', "models[0].upstreams", "at least one upstream"),
         ('[[models]]\nname = "SvcLLM"\nkind = "video"', "models[0].kind", "text, ocr"),
         ('[[models]]\nname = "SvcLLM"\naliases = ["SvcLLM"]', "models[0].aliases", "already the name"),

@@ -15,10 +15,10 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from gateway.access.private_files import dev_key_path
 from gateway.cli.main import main
 from gateway.config.environment import Environment, handover_environment
 from gateway.config.loader import load_config
-from gateway.embedded.servers import dev_key_path
 from gateway.runtime.prepare import ensure_dev_key, key_file, prepare
 from gateway.runtime.service import BEAT, READY, REPLACED, Assignment
 from gateway.runtime.supervisor import Supervisor, SupervisorSource

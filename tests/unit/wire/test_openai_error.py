@@ -3,7 +3,14 @@
 import pytest
 
 from gateway.errors import UpstreamError, UpstreamRefused
-from gateway.wire.openai_error import error_in_stream, failure_code, responses_error_object, scrubbed, upstream_error
+from gateway.wire.openai_error import (
+    error_in_answer,
+    error_in_stream,
+    failure_code,
+    responses_error_object,
+    scrubbed,
+    upstream_error,
+)
 
 SECRET = "correct-horse-battery"
 
@@ -76,7 +83,7 @@ def test_an_error_within_a_stream_has_the_status_that_its_code_means() -> None:
         ({"error": [{"msg": "too long", "at": None}]}, "too long"),
         ({"detail": [{"loc": ["body", "n"], "msg": "wrong"}]}, "body.n: wrong"),
         ({"detail": [{"text": "wrong"}]}, '[{"text":"wrong"}]'),
-        ({"error": {"message": {"text": "no", "fatal": True}}}, '{"text":"no","fatal":true}'),
+        ({"error": {"message": {"words": "no", "fatal": True}}}, '{"words":"no","fatal":true}'),
         ({"error": {"message": None, "detail": "too long"}}, "too long"),
         ({"error": {"message": None}}, "the upstream refused the request"),
     ],
@@ -144,3 +151,31 @@ def test_an_error_within_an_answer_has_the_status_and_words_that_it_means(
 ) -> None:
     error = error_in_stream(body)
     assert error.status == status and (not words or error.message == words)
+
+
+W = "too many words"
+MAKERS = [
+    {"success": False, "errors": [{"code": 7003, "message": W}]},
+    {"error_code": 336003, "error_msg": W},
+    {"choices": None, "base_resp": {"status_code": 1004, "status_msg": W}},
+    {"code": 10013, "message": W, "sid": "x"},
+    {"errorMessage": W, "errorCode": "X"},
+    {"fault": {"faultstring": W, "detail": {"errorcode": "x"}}},
+    {"error": "invalid_request", "error_description": W},
+    {"error": {"reason": W}},
+    {"error": [W]},
+    {"errors": {"messages": [W]}},
+    {"error": {"message": {"text": W}}},
+]
+
+
+@pytest.mark.parametrize("body", MAKERS, ids=str)
+def test_every_makers_words_are_found_whatever_the_status(body: dict[str, object]) -> None:
+    told = error_in_answer(body)
+    assert told is not None and told.message.endswith(W)
+    assert upstream_error(400, body, None).message == W
+
+
+@pytest.mark.parametrize("more", [{"base_resp": {"status_code": 0, "status_msg": "success"}}, {"message": "m"}])
+def test_what_no_error_has_is_none(more: dict[str, object]) -> None:
+    assert error_in_answer({"id": "c", "choices": [], **more}) is None

@@ -132,6 +132,16 @@ async def test_a_slow_one_is_waited_for_no_longer_than_its_own_time() -> None:
     assert len((await found(made))["results"]) == 2
 
 
+async def test_one_that_keeps_failing_is_not_asked_for_a_while_and_that_is_told() -> None:
+    broken, sound = named("a"), named("b", "https://b.test/")
+    broken.fails = UpstreamUnavailable(BUSY)
+    made = together(broken, sound)
+    for _ in range(5):
+        data = await found(made)
+    assert broken.asked == 3
+    assert data["note"] == "the search provider a keeps failing and is not asked for 30 s. These results come from b."
+
+
 class Hanging(Scripted):
     """Never answers; says when it was asked, and when nobody waits any more."""
 

@@ -1,0 +1,82 @@
+"""Which gateway a command speaks of, and what the command needs to know of it.
+
+| order | which                                                    | what is taken of it                               |
+|-------|----------------------------------------------------------|---------------------------------------------------|
+| 1     | what an option or a variable names                       | that; for the service's own file, as in 3         |
+| 2     | `var` in this folder, where `gateway serve` has put keys | the state directory, with all defaults            |
+| 3     | the installed service                                    | file, variables, credentials and folders          |
+
+What was found, and not named, is told on standard error in one line, but for 2 where no service is installed. Imports
+neither the application nor an engine.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from gateway.access.private_files import dev_key_path
+from gateway.cli.options import say
+from gateway.cli.unit_files import SEARCH, read_unit, service_environment, service_unit
+from gateway.config.environment import Environment
+from gateway.config.settings import Access
+from gateway.errors import InvalidRequest
+
+_FILE = Path("/etc/gateway/gateway.toml")
+"""The file of a container, whose `$STATE_DIRECTORY` names the state directory."""
+
+_OF_STATE = ("keys", "usage", "index", "backup", "restore")
+_OF_SERVICE = ("reload", "upgrade")
+_NEED_ONE = ("keys", "usage", "backup")
+"""Commands that read or write the state directory; that only a service obeys; that are pointless without a gateway."""
+
+_NAMED_BY = {
+    **dict.fromkeys(("chat", "search", "call", "doctor"), ("url", "GATEWAY_URL")),
+    **dict.fromkeys(_OF_SERVICE, ("runtime_dir", "RUNTIME_DIRECTORY")),
+    "keys": ("keys_file", ""),
+}
+"""Option and variable that name the gateway beside `--config`, `--state-dir` and `$GATEWAY_CONFIG`."""
+
+
+def found(
+    command: str, arguments: argparse.Namespace, environment: Environment, search: Sequence[Path] = SEARCH
+) -> Environment:
+    """The environment in which the command finds its gateway. `arguments.config` becomes the file that was found, if
+    there is one. Raises InvalidRequest where a command needs a gateway and there is none, or needs its state and only
+    root can use that."""
+    unit = read_unit("gateway.service", search) if arguments.config is None else service_unit(arguments.config, search)
+    service = service_environment(unit, environment).environment if unit is not None else environment
+    if arguments.config is not None:
+        return environment if unit is None else _usable(command, arguments, service)
+    option, variable = _NAMED_BY.get(command, ("", ""))
+    if any(getattr(arguments, name, None) for name in ("state_dir", option)) or environment.variables.get(variable):
+        return environment
+    keys = (environment.state_dir / Access().keys_file, dev_key_path(environment.state_dir))
+    if environment.variables.get("STATE_DIRECTORY"):
+        if not _FILE.exists():
+            return environment
+        arguments.config, told = _FILE, f"{_FILE}, state in {environment.state_dir}"
+    elif command not in _OF_SERVICE and any(map(os.path.exists, keys)):
+        if unit is None:
+            return environment
+        told = f"the gateway that was started in this folder, state in {environment.state_dir}"
+        told += f"; the installed service: --config {service.config_file}"
+    elif unit is not None:
+        arguments.config, environment = service.config_file, _usable(command, arguments, service)
+        told = f"the installed service: {arguments.config}, state in {environment.state_dir}"
+    elif command in _NEED_ONE:
+        remedy = "name it with --config or --state-dir, or start it here once: gateway serve"
+        raise InvalidRequest(f"there is no gateway in this folder and no installed service; {remedy}")
+    else:
+        return environment
+    say(f"gateway: this is about {told}\n", sys.stderr)
+    return environment
+
+
+def _usable(command: str, arguments: argparse.Namespace, environment: Environment) -> Environment:
+    """The same. Raises InvalidRequest where the command needs the state and may not read it."""
+    folder = getattr(arguments, "state_dir", None) or environment.state_dir
+    if command in _OF_STATE and os.geteuid() and not os.access(folder, os.R_OK | os.X_OK):
+        raise InvalidRequest(f"only root can use {folder}, the state of the installed service: sudo gateway {command}")
+    return environment
