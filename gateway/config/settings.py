@@ -87,6 +87,11 @@ class Ops:
     port: int = 9464
     allowed_hosts: tuple[str, ...] = ()
 
+    @property
+    def url(self) -> str:
+        """The listener's address without a slash at its end; empty where there is none."""
+        return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}" if self.port else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Access:

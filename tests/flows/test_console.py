@@ -198,6 +198,35 @@ async def test_a_request_is_shown_as_a_tree_of_attempts_rounds_tools_and_masks(s
     assert "jane" not in on.server.log_text() and "harbour" not in on.server.log_text()
 
 
+@pytest.mark.system
+async def test_a_conversation_has_pictures_citations_and_second_answers(start_gateway: StartGateway) -> None:
+    more = "[ops]\nport = 9499\n"
+    async with scene(start_gateway, more) as on:
+        on.model.will(round_of(search()), round_of("It is Paris [1]."), round_of("It is Lyon."))
+        report = await in_browser("talk", on.server, picture=str(SAMPLE))
+    assert report["console"] == []
+    assert (
+        "'http://127.0.0.1:8080/v1/responses'" in report["code"]
+        and "data:image/png;base64,iVBORw0KGgo" in report["code"]
+    )
+    assert len(report["code"]) < 1000, "a picture is shown by its beginning"
+    assert report["cited"] == [["[1]", "https://a.example.com/paris"]]
+    assert report["copied"] == "It is Paris [1]."
+    assert (report["turns"], report["pictures"]) == (2, 1)
+    first, *rest = on.sent[-1]["messages"]
+    assert [part["type"] for part in first["content"]] == ["text", "image_url"]
+    assert [(each["role"], each["content"]) for each in rest] == [("assistant", "It is Lyon."), ("user", "And then?")]
+
+
+async def test_the_product_s_root_says_where_the_console_is(start_gateway: StartGateway) -> None:
+    server = await start_gateway("[ops]\nport = 9499\n")
+    status, told, _ = await send(server, "/", method="GET")
+    assert status == 404 and "the console is at http://127.0.0.1:9499/" in told["error"]["message"]
+    assert "console" not in (await send(server, "/nowhere", method="GET"))[1]["error"]["message"]
+    without = await start_gateway("[ops]\nport = 0\n")
+    assert "console" not in (await send(without, "/", method="GET"))[1]["error"]["message"]
+
+
 async def test_the_routes_below_api_ask_for_a_key_and_its_scope(start_gateway: StartGateway) -> None:
     server = await start_gateway("")
     outsider = server.make_key("chat")

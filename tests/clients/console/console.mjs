@@ -57,9 +57,10 @@ const work = {
     await page.waitForSelector("#errors table");
     return page.innerText("#errors table");
   },
-  async try(page) {
+  async try(page, look) {
     await page.check("#interface-chat", { force: true });
     await page.selectOption("#try aside select >> nth=1", "chat");
+    await page.setInputFiles("#try .talk input[type=file]", plan.picture);
     await page.fill("#try .talk textarea", "What is the harbour tax?");
     await page.click("#try .talk button[type=submit]");
     await page.waitForSelector("#try .answer strong");
@@ -69,6 +70,7 @@ const work = {
     await page.waitForFunction(() => document.querySelector("#try details.code pre").textContent.includes("curl"));
     const curl = await page.textContent("#try details.code pre");
     await keep(page, "try-chat");
+    await look?.("try-chat");
     await page.check("#interface-tools", { force: true });
     await page.check("#tool-websearch-extract", { force: true });
     await page.fill("#try form.tool textarea >> nth=0", plan.site);
@@ -166,7 +168,7 @@ async function widths() {
     await withKey(page);
     for (const [tab, act] of Object.entries(work)) {
       await page.click(`#tab-${tab}`);
-      await act(page);
+      await act(page, look);
       await look(tab);
     }
     await context.close();
@@ -235,7 +237,39 @@ async function tree() {
   return { lines: (await page.locator("#logs .tree .step").allInnerTexts()).map((text) => text.replace(/\s+/g, " ").trim()), depth: await page.locator("#logs .tree ul ul").count() };
 }
 
-const parts = { errors, tree, tabs, widths, quiet };
+/** A conversation: a picture, an answer that cites, the same asked again, and a further question; plan: {picture}. */
+async function talk() {
+  const context = await browser.newContext({ permissions: ["clipboard-read", "clipboard-write"] }), page = await context.newPage();
+  const seen = {}, answered = (text) => page.waitForSelector(`#try .answer[aria-busy=false]:has-text("${text}")`);
+  watch(page);
+  await withKey(page);
+  await page.click("#tab-try");
+  await page.check("#with-search");
+  await page.setInputFiles("#try input[type=file]", [plan.picture, plan.picture]);
+  await page.click("#try .thumbs button >> nth=1");
+  await page.fill("#try .talk textarea", "Where is this?");
+  await page.click("#try details.code summary");
+  await page.waitForFunction(() => document.querySelector("#try details.code pre").textContent.includes("curl"));
+  seen.code = await page.textContent("#try details.code pre");
+  await page.click("#try .talk button[type=submit]");
+  await answered("Paris");
+  seen.cited = await page.locator("#try .answer .markdown a").evaluateAll((all) => all.map((each) => [each.textContent, each.href]));
+  await page.click("#try .turns button:text('Copy')");
+  seen.copied = await page.evaluate(() => navigator.clipboard.readText());
+  await shoot(page, "talk");
+  await page.click("#try .turns button:text('Ask again')");
+  await answered("Lyon");
+  seen.turns = await page.locator("#try .turns li").count();
+  seen.pictures = await page.locator("#try .turns .user img").count();
+  await page.uncheck("#with-search");
+  await page.selectOption("#try aside select >> nth=1", "chat");
+  await page.fill("#try .talk textarea", "And then?");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelectorAll("#try .answer[aria-busy=false]").length === 2);
+  return seen;
+}
+
+const parts = { errors, tree, talk, tabs, widths, quiet };
 Object.assign(report, await parts[plan.part ?? "tabs"]());
 await browser.close();
 console.log(JSON.stringify(report));
