@@ -218,6 +218,22 @@ async def test_a_conversation_has_pictures_citations_and_second_answers(start_ga
     assert [(each["role"], each["content"]) for each in rest] == [("assistant", "It is Lyon."), ("user", "And then?")]
 
 
+@pytest.mark.system
+async def test_the_configuration_in_force_is_shown_with_its_path_and_no_secret(start_gateway: StartGateway) -> None:
+    toml = (
+        "[server]\ndrain_s = 77\n[[models]]\nname = 'SvcLLM'\n[[models.upstreams]]\nbase_url = 'http://127.0.0.1:9/v1'\n"
+        "api_key = { credential = 'llm' }\n"
+    )
+    server = await start_gateway(toml, GATEWAY_CREDENTIAL_LLM="sk-tide-4711")
+    report = await in_browser("configuration", server)
+    assert report["console"] == []
+    assert "drain_s = 77" in report["text"] and "gateway.toml" in report["page"]
+    assert 'api_key = { "credential" = "llm" }' in report["text"] and "4711" not in report["page"]
+    found = report["found"].splitlines()
+    assert "[[models.upstreams]]" in found and 'base_url = "http://127.0.0.1:9/v1"' in found
+    assert not any("drain_s" in line for line in found)
+
+
 async def test_the_product_s_root_says_where_the_console_is(start_gateway: StartGateway) -> None:
     server = await start_gateway("[ops]\nport = 9499\n")
     status, told, _ = await send(server, "/", method="GET")

@@ -113,6 +113,9 @@ const work = {
     await page.waitForSelector("#usage table, #usage p:text('Nothing was used')");
     return page.innerText("#usage");
   },
+  async configuration(page) {
+    await page.waitForSelector("#configuration pre");
+  },
   async logs(page) {
     await page.waitForSelector("#logs .link");
     await page.fill("#logs input[type=search]", "websearch-extract");
@@ -196,9 +199,9 @@ async function quiet() {
   watch(page);
   await withKey(page);
   await page.waitForSelector("#status table >> text=search provider");
-  for (const tab of ["try", "keys", "usage", "logs", "status"]) {
+  for (const tab of ["try", "errors", "sanitize", "keys", "usage", "logs", "configuration", "status"]) {
     await page.click(`#tab-${tab}`);
-    await page.waitForSelector({ try: "#try option[value=SvcLLM]", keys: "#keys table", usage: "#usage p", logs: "#logs .hint", status: "#status svg" }[tab], { state: "attached" });
+    await page.waitForSelector({ try: "#try option[value=SvcLLM]", keys: "#keys table", usage: "#usage p", logs: "#logs .hint", errors: "#errors p", sanitize: "#sanitize .hint", configuration: "#configuration pre", status: "#status svg" }[tab], { state: "attached" });
   }
   const asked = page.waitForResponse((each) => each.url().includes("/admin/history"), { timeout: 20000 });
   await asked;
@@ -269,7 +272,18 @@ async function talk() {
   return seen;
 }
 
-const parts = { errors, tree, talk, tabs, widths, quiet };
+/** The configuration in force. */
+async function configuration() {
+  const page = await browser.newPage();
+  watch(page);
+  await withKey(page);
+  await page.click("#tab-configuration");
+  const text = await page.innerText("#configuration pre");
+  await page.fill("#configuration input[type=search]", "BASE_url");
+  return { text, found: await page.innerText("#configuration pre"), page: await page.innerText("#configuration") };
+}
+
+const parts = { errors, tree, talk, configuration, tabs, widths, quiet };
 Object.assign(report, await parts[plan.part ?? "tabs"]());
 await browser.close();
 console.log(JSON.stringify(report));
