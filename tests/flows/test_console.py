@@ -3,15 +3,22 @@
 `CONSOLE_PICTURES=docs/pictures` makes the pictures of the documentation anew.
 """
 
+import itertools
 import json
+import math
 import os
 import re
 import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gateway.embedded.servers import Embedded, EmbeddedUpstream
+from gateway.shared_state.sqlite_state import StateFile
+from gateway.web.history import History
 from tests.support.asking import ASK, CHAT, send, toml
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.hosted_search import chat, round_of, scene, search
@@ -32,6 +39,14 @@ PAGE = (
     f"<!doctype html><title>{TITLE.replace('<', '&lt;')}</title><h1>Tides</h1>"
     f"<p>{'High water is at noon on most days of the month. ' * 12}</p>"
 )
+FAULT = {
+    "key": "agent",
+    "method": "POST",
+    "status": 429,
+    "outcome": "refused",
+    "code": "rate_limit_exceeded",
+    "total_ms": 2,
+}
 MAX_BYTES = 150_000
 """What the page may weigh, all its files together."""
 
@@ -49,12 +64,6 @@ async def in_browser(part: str, server: InProcessGateway, key: str = "", **plan:
     return report
 
 
-async def of_tabs(server: InProcessGateway, alone: InProcessGateway, page: str, pictures: str = "") -> dict[str, Any]:
-    """What was seen of each tab; `alone`: a gateway without models of its own."""
-    other = {"url": alone.ops_url, "key": alone.key}
-    return await in_browser("tabs", server, alone=other, site=page, picture=str(SAMPLE), pictures=pictures)
-
-
 def configuration(upstream: Upstream, site: Site) -> str:
     return (
         f"[web]\nallow_private = ['{site.address}']\n[[models]]\nname = 'SvcLLM'\nkind = 'text'\n"
@@ -70,19 +79,42 @@ def embedded_ocr(url: str) -> Embedded:
 
 
 @pytest.mark.system
-@pytest.mark.skipif("CONSOLE_PICTURES" not in os.environ, reason="CONSOLE_PICTURES names no folder")
-async def test_pictures_of_every_tab_are_made(start_gateway: StartGateway, ocr_url: str) -> None:
-    folder = str(ROOT / os.environ["CONSOLE_PICTURES"])
-    text = "The **harbour tax** is 5 % of the value.\n\n| Goods | Tax |\n|---|---|\n| cloth | 5 % |\n| salt | none |\n"
-    page = f"<!doctype html><title>Tide tables</title><h1>Tides</h1><p>{'High water is at noon. ' * 20}</p>"
-    async with scripted_upstream() as upstream, serving(Site({"/tides": page})) as site:
-        upstream.will(stream(*text_stream((text,))))
-        server = await start_gateway(configuration(upstream, site), embedded_ocr(ocr_url))
-        await send(server, CHAT, {"model": "SvcLLM"})
-        await of_tabs(server, await start_gateway(""), f"{site.url}/tides", folder)
-    assert {"status.png", "try-chat.png", "ocr.png", "sanitize.png", "usage.png", "logs.png"}.issubset(
-        os.listdir(folder)
+async def test_the_pictures_of_the_documents_are_made(
+    start_gateway: StartGateway, ocr_url: str, tmp_path: Path
+) -> None:
+    folder = ROOT / os.environ["CONSOLE_PICTURES"] if "CONSOLE_PICTURES" in os.environ else tmp_path
+    more = (
+        "[sanitize]\nroutes = ['websearch', 'chat', 'responses']\n[[models]]\nname = 'SvcOCR'\nkind = 'ocr'\n"
+        f"[[models.upstreams]]\nbase_url = '{ocr_url}/v1'\nmodel = 'deepseek-ai/DeepSeek-OCR'\n"
     )
+    async with scripted_upstream() as broken, scene(start_gateway, more, before=[broken]) as on:
+        broken.will(answer({"error": {"message": "boom"}}, status=500))
+        on.model.will(round_of(search()), round_of("The capital of France is **Paris** [1], not Nice [3]."))
+        await an_hour_of_requests(on.server)
+        await in_browser("pictures", on.server, picture=str(SAMPLE), pictures=str(folder))
+    named = [
+        re.findall(r"pictures/([a-z-]+\.png)", (ROOT / name).read_text()) for name in ("README.md", "docs/console.md")
+    ]
+    made = {path.name for path in folder.glob("*.png") if not path.name.startswith("ocr-")}
+    assert made == set(itertools.chain(*named))
+
+
+async def an_hour_of_requests(server: InProcessGateway) -> None:
+    """What another process of `server` has written."""
+    now, path = time.time(), server.config.state_dir / "state.sqlite3"
+    file = StateFile(path)
+    clock: Iterator[float] = itertools.repeat(now)
+    history = History(file, path, lambda: next(clock))
+    history.start()
+    for minute in range(60):
+        clock = itertools.repeat(now - 3600 + 60 * minute)
+        number = 18 + minute % 7 + round(8 * math.sin(minute / 8))
+        kinds = [(200, "", 0.4 + 0.01 * minute, 900, 350)] * number + [(429, "", 0.002, 0, 0)] * (minute % 5 == 0)
+        faults = [{**FAULT, "request_id": f"req_{minute}", "endpoint": "chat"}] if minute % 5 == 0 else []
+        history.add(kinds + [(502, "", 3.1, 0, 0)] * (minute % 11 == 0), faults)
+        history.add_gauges(cpu_ms=number * 60, memory_kb=90_000, in_flight=2, seconds=60)
+    await history.close()
+    await file.close()
 
 
 @pytest.mark.system
@@ -93,7 +125,13 @@ async def test_every_tab_does_its_job_and_nothing_of_an_answer_becomes_code(
         upstream.will(stream(*text_stream((HOSTILE[:21], HOSTILE[21:]))))
         server = await start_gateway(configuration(upstream, site), embedded_ocr(ocr_url))
         await send(server, CHAT, {"model": "SvcLLM"})
-        report = await of_tabs(server, await start_gateway(""), f"{site.url}/tides")
+        alone = await start_gateway("")  # without models of its own
+        plan: dict[str, Any] = {
+            "site": f"{site.url}/tides",
+            "picture": str(SAMPLE),
+            "alone": {"url": alone.ops_url, "key": alone.key},
+        }
+        report = await in_browser("tabs", server, **plan)
 
     assert report["console"] == [] and report["outside"] == []
     assert not report["hacked"] and report["dialogs"] == 0

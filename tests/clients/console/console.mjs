@@ -12,8 +12,6 @@ const browser = await chromium.launch({ executablePath: plan.chromium, args: fla
 const report = { console: [], outside: [], dialogs: 0, hacked: false, tabs: {}, axe: [], bytes: 0 };
 const WIDE = { width: 1400, height: 900 }, PHONE = { width: 390, height: 800 };
 
-let first = null; // the page whose pictures are kept
-
 function watch(page, weighed = false) {
   page.on("console", (message) => { if (["error", "warning"].includes(message.type())) report.console.push(message.text()); });
   page.on("pageerror", (error) => report.console.push(String(error)));
@@ -29,10 +27,6 @@ async function withKey(page, { url, key } = plan) {
   await page.fill("#key", key);
   await page.click("#key-form button[type=submit]");
   await page.waitForSelector("#sign-in", { state: "hidden" });
-}
-
-async function keep(page, name) {
-  if (plan.pictures && page === first) await page.screenshot({ path: `${plan.pictures}/${name}.png`, fullPage: true });
 }
 
 /** Pictures for whoever looks at the work, at both widths. */
@@ -69,14 +63,12 @@ const work = {
     await page.click("#try details.code summary");
     await page.waitForFunction(() => document.querySelector("#try details.code pre").textContent.includes("curl"));
     const curl = await page.textContent("#try details.code pre");
-    await keep(page, "try-chat");
     await look?.("try-chat");
     await page.check("#interface-tools", { force: true });
     await page.check("#tool-websearch-extract", { force: true });
     await page.fill("#try form.tool textarea >> nth=0", plan.site);
     await page.click("#try form.tool button[type=submit]");
     await page.waitForSelector("#try .results");
-    await keep(page, "try-tools");
     return { chat, curl, tool: await page.innerHTML("#try .answer") };
   },
   async ocr(page) {
@@ -102,7 +94,6 @@ const work = {
     await page.click("#keys form button[type=submit]");
     const made = await page.innerText("#keys .secret");
     await page.waitForSelector("#keys table >> text=tide-agent");
-    await keep(page, "keys");
     const revoke = page.locator("#keys tr", { hasText: "tide-agent" }).locator("button", { hasText: "Revoke" }).first();
     await revoke.click();
     await page.click("#keys button:text('Revoke for ever?')");
@@ -127,13 +118,12 @@ const work = {
 
 /** Every tab does its job, by the keyboard too, and axe finds nothing. plan: {alone: {url, key}, site, picture, pictures?}. */
 async function tabs() {
-  const page = (first = await browser.newPage({ viewport: { width: 1200, height: 860 }, colorScheme: "light" }));
+  const page = await browser.newPage({ viewport: { width: 1200, height: 860 }, colorScheme: "light" });
   watch(page, true);
   await withKey(page);
   for (const [name, act] of Object.entries(work)) {
     await page.click(`#tab-${name}`);
     report.tabs[name] = await act(page);
-    if (!["try", "keys"].includes(name)) await keep(page, name);
   }
   report.hacked = await page.evaluate(() => Boolean(window.hacked));
 
@@ -283,7 +273,46 @@ async function configuration() {
   return { text, found: await page.innerText("#configuration pre"), page: await page.innerText("#configuration") };
 }
 
-const parts = { errors, tree, talk, configuration, tabs, widths, quiet };
+/** The pictures of the documentation; plan: {picture, pictures}. */
+async function pictures() {
+  const page = await browser.newPage({ viewport: { width: 1200, height: 760 }, colorScheme: "light" });
+  const keep = (name) => page.screenshot({ path: `${plan.pictures}/${name}.png` });
+  watch(page);
+  await withKey(page);
+  await page.selectOption("#status select", "1h");
+  await page.waitForFunction(() => document.querySelectorAll("#status .chart rect").length > 60);
+  await page.waitForSelector("#status table >> text=search provider");
+  await keep("status");
+  await page.click("#tab-try");
+  await page.check("#with-search");
+  await page.fill("#try .talk textarea", "I am jane.roe@corporation.com. What is the capital of France?");
+  await page.click("#try .talk button[type=submit]");
+  await page.waitForSelector("#try .answer[aria-busy=false] h3");
+  await page.click("#try details.code summary");
+  await page.waitForFunction(() => document.querySelector("#try details.code pre").textContent.includes("curl"));
+  await page.evaluate(() => { document.activeElement.blur(); scrollTo(0, 0); });
+  await keep("try-chat");
+  await page.click("#tab-errors");
+  await page.waitForSelector("#errors table");
+  await keep("errors");
+  await page.click("#tab-logs");
+  await page.locator("#logs tr", { hasText: "SvcLLM" }).locator(".link").first().click();
+  await page.waitForSelector("#logs .tree");
+  await keep("logs");
+  await page.click("#tab-keys");
+  await page.waitForSelector("#keys table");
+  await page.fill("#keys form input >> nth=0", "agent-1");
+  await page.check("#scope-chat");
+  await page.click("#keys form button[type=submit]");
+  await page.waitForSelector("#keys table >> text=agent-1");
+  await keep("keys");
+  await page.click("#tab-ocr");
+  await work.ocr(page);
+  await keep("ocr");
+  return {};
+}
+
+const parts = { pictures, errors, tree, talk, configuration, tabs, widths, quiet };
 Object.assign(report, await parts[plan.part ?? "tabs"]());
 await browser.close();
 console.log(JSON.stringify(report));
