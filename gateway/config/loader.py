@@ -149,7 +149,7 @@ def load_config(
         config = replace(config, server=replace(config.server, tls=_absolute(config.state_dir, config.server.tls)))
     for where, message in contradictions(config):
         raise ConfigError(source, where, message)
-    return _with_certificate(config, source)
+    return _with_certificate(replace(config, file=path), source)
 
 
 def _with_certificate(config: Config, source: str) -> Config:

@@ -87,6 +87,11 @@ class Ops:
     port: int = 9464
     allowed_hosts: tuple[str, ...] = ()
 
+    @property
+    def url(self) -> str:
+        """The listener's address without a slash at its end; empty where there is none."""
+        return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}" if self.port else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Access:
@@ -502,7 +507,7 @@ _GUARDRAIL_OFF = (
 @dataclass(frozen=True, slots=True)
 class Config:
     """The whole configuration. `state_dir` comes from the command line or the environment; relative paths begin
-    there."""
+    there. `file`: where it was read; None for the embedded profile."""
 
     server: Server = field(default_factory=Server)
     ops: Ops = field(default_factory=Ops)
@@ -527,6 +532,7 @@ class Config:
     local_embedding: LocalEmbedding = field(default_factory=LocalEmbedding)
     log: Log = field(default_factory=Log)
     state_dir: Path = Path("var")
+    file: Path | None = field(default=None, compare=False, repr=False)
 
     def egresses(self) -> Iterator[tuple[str, Upstream | SearchEngine | McpServer]]:
         """What has a proxy and authorities of its own, with the path of its keys."""

@@ -36,7 +36,7 @@ export function table(caption, head, rows, numeric = []) {
 
 /** One row of `table`. */
 export const tableRow = (head, row, numeric = []) => h("tr", { role: "row" }, row.map((cell, column) =>
-  h("td", { class: ["", "–", null, undefined].includes(cell) ? "none" : numeric.includes(column) ? "number" : null, role: "cell", "data-label": head[column] }, cell ?? "")));
+  h("td", { class: [["", "–", null, undefined].includes(cell) ? "none" : "", numeric.includes(column) ? "number" : ""].join(" ").trim() || null, role: "cell", "data-label": head[column] }, cell ?? "")));
 
 /** A bar for a share of one. */
 export function share(part, kind) {

@@ -15,6 +15,7 @@ from aiohttp import web
 from gateway import schemas
 from gateway.access.keys import KeyRecord, KeyRegistry, KeyRequest, record_to_json
 from gateway.access.usage import GROUPS, UsageReader, is_day, together
+from gateway.config.dump import config_text
 from gateway.config.settings import Config
 from gateway.domain import Json, WebCall
 from gateway.errors import InvalidRequest, StateUnavailable
@@ -212,6 +213,13 @@ class AdminHandler:
     async def upstreams(self, request: web.Request) -> web.StreamResponse:
         """`{upstreams: [row]}`, of all workers; see `Sampler.upstreams`."""
         return JsonReply({"upstreams": await self._upstreams()})
+
+    async def configuration(self, request: web.Request) -> web.StreamResponse:
+        """`{path, text, guardrail_off}`: the configuration in force as `gateway print-config` writes it, without
+        secrets; `path` is empty in the embedded profile; `guardrail_off` as in `sanitize`."""
+        config = self._config
+        shown = {"path": str(config.file or ""), "text": config_text(config), "guardrail_off": config.guardrail_off}
+        return JsonReply(shown)
 
     async def sanitize(self, request: web.Request) -> web.StreamResponse:
         """What the detectors find in a text and what becomes of it; see `sanitize.report.preview`. `guardrail_off`:
