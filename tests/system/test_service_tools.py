@@ -189,9 +189,9 @@ def test_a_full_disk_ends_no_worker_and_is_told(service: InstalledService) -> No
 
     service.systemctl("stop", "gateway.socket", "gateway.service")
     service.machine.run("cp", "-a", folder, "/var/state")
-    service.machine.run("mount", "-t", "tmpfs", "-o", "size=2m,mode=700", "tmpfs", folder)
-    service.machine.run("sh", "-c", f"cp -a /var/state/. {folder}/ && chown --reference=/var/state {folder}")
+    service.machine.run("mount", "-t", "tmpfs", "-o", "size=16m,mode=700", "tmpfs", folder)
     try:
+        service.machine.run("sh", "-c", f"cp -a /var/state/. {folder}/ && chown --reference=/var/state {folder}")
         service.systemctl("start", "gateway.service")
         cursor = service.cursor()
         service.machine.run("sh", "-c", f"umask 077; dd if=/dev/zero of={folder}/fill bs=1k", check=False)
