@@ -35,7 +35,7 @@ BUDGETS = {
     "schemas": 242,
     "services": 5919,
     "shared_state": 1293,
-    "tests": 52508,
+    "tests": 52521,
     "top": 935,
     "web": 3795,
     "wire": 7210,
