@@ -171,13 +171,10 @@ def _keys_list(arguments: argparse.Namespace, environment: Environment) -> int:
     last_used = _last_used(arguments.state_dir or environment.state_dir)
     rows = [["id", "name", "scopes", "created", "last used", "expires", "limits"]]
     for record in records:
-        limits = [
-            f"{sum_text(getattr(record, name))} {name.replace('_', ' ')}"
-            for name in KEY_LIMITS
-            if getattr(record, name) is not None
-        ]
+        own = {name.replace("_", " "): getattr(record, name) for name in KEY_LIMITS}
+        limits = ", ".join(f"{sum_text(limit)} {name}" for name, limit in own.items() if limit is not None)
         dates = (_day(record.created), last_used.get(record.id, "-"), _day(record.expires) or "never")
-        rows.append([record.id, record.name, ",".join(record.scopes), *dates, ", ".join(limits) or "-"])
+        rows.append([record.id, record.name, ",".join(record.scopes), *dates, limits or "-"])
     say(_aligned(rows, len(rows[0])) if records else "there are no keys; make one: gateway keys create\n")
     return 0
 
@@ -324,12 +321,6 @@ def _table(rows: list[Json], by: list[str], currency: str) -> str:
 def _aligned(lines: list[list[str]], words: int) -> str:
     """The lines as a table whose first `words` columns are texts and the others figures."""
     lines = [[one_line(cell) for cell in line] for line in lines]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-    return "".join(
-        "  ".join(
-            cell.ljust(width) if column < words else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        + "\n"
-        for line in lines
-    )
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    rows = ([f"{cell:{'<' if n < words else '>'}{widths[n]}}" for n, cell in enumerate(line)] for line in lines)
+    return "".join("  ".join(row).rstrip() + "\n" for row in rows)

@@ -27,8 +27,7 @@ def add_commands(parsers: Parsers) -> None:
     )
     text = "serve the model there as SvcLLM; its key is in $GATEWAY_CREDENTIAL_UPSTREAM"
     parser.add_argument("--upstream", type=_api_root, metavar="URL", help=text)
-    text = "its name there; default: the only one that it lists"
-    parser.add_argument("--upstream-model", default="", metavar="NAME", help=text)
+    parser.add_argument("--upstream-model", default="", metavar="NAME", help="its name there; default: the only one")
     parser.set_defaults(command=_serve)
 
 
