@@ -61,9 +61,7 @@ _COMMANDS = {
 """Command -> the module of `gateway.cli` that has it, whose function `add_commands` adds its parsers, and its help: it
 stands here, so that `gateway --help` imports none of them. In the order of the help: first what people use most."""
 
-_OF_NO_GATEWAY = (
-    *("serve", "worker", "llm-server", "ocr-server", "completion", "manual"), "check-config", "doctor",
-)  # fmt: skip
+_OF_NO_GATEWAY = ("serve", "worker", "llm-server", "ocr-server", "completion", "manual", "check-config", "doctor")
 """Commands for which no installation is looked for; the last two look themselves, at what is wrong with it too."""
 
 _EXAMPLES = {

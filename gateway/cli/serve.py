@@ -27,8 +27,7 @@ def add_commands(parsers: Parsers) -> None:
     )
     text = "serve the model there as SvcLLM; its key is in $GATEWAY_CREDENTIAL_UPSTREAM"
     parser.add_argument("--upstream", type=_api_root, metavar="URL", help=text)
-    text = "its name there; default: the only one that it lists"
-    parser.add_argument("--upstream-model", default="", metavar="NAME", help=text)
+    parser.add_argument("--upstream-model", default="", metavar="NAME", help="its name there; default: the only one")
     parser.set_defaults(command=_serve)
 
 
@@ -46,13 +45,6 @@ def _api_root(text: str) -> str:
     return url
 
 
-def _own_model(arguments: argparse.Namespace, environment: Environment) -> str:
-    """The tables for `--upstream`. Called in a child: what it imports would stay in this process."""
-    as_toml = importlib.import_module("gateway.cli.upstream").as_toml
-    tables: str = as_toml(arguments.upstream, arguments.upstream_model, environment)
-    return tables
-
-
 def _serve(arguments: argparse.Namespace, environment: Environment) -> int:
     for descriptor in (*environment.listen_fds, *environment.handover):
         os.set_inheritable(descriptor, False)  # systemd and a predecessor pass them so that every child would have them
@@ -62,7 +54,9 @@ def _serve(arguments: argparse.Namespace, environment: Environment) -> int:
     prepare = importlib.import_module("gateway.runtime.prepare")
     own_model = ""
     if arguments.upstream is not None:
-        own_model = prepare.in_child(partial(_own_model, arguments, environment))
+        asked = (arguments.upstream, arguments.upstream_model, environment)
+        # in a child, since what this imports would stay in this process
+        own_model = prepare.in_child(lambda: importlib.import_module("gateway.cli.upstream").as_toml(*asked))
     elif arguments.upstream_model:
         raise InvalidRequest("--upstream-model names a model of --upstream URL, which is missing")
     read = partial(prepare.prepare, arguments.config, arguments.state_dir, environment, own_model=own_model)

@@ -1,4 +1,4 @@
-"""`gateway serve --upstream URL`: the configuration that serves the model at one address as `SvcLLM`."""
+"""What an upstream lists; `gateway serve --upstream URL`: the configuration that serves its model as `SvcLLM`."""
 
 import asyncio
 import json
@@ -11,10 +11,8 @@ from gateway.domain import TEXT_MODEL
 from gateway.errors import InvalidRequest, UpstreamError
 from gateway.providers.openai_compat import OpenAICompatUpstream
 
-_CREDENTIAL = "upstream"
 _ASK_S = 10.0
-"""How long the upstream may take to list its models."""
-_MOST_SHOWN = 10
+"""How long an upstream may take to list its models."""
 
 
 def as_toml(url: str, model: str, environment: Environment) -> str:
@@ -23,7 +21,7 @@ def as_toml(url: str, model: str, environment: Environment) -> str:
     if not model:
         config = load_config(None, None, environment, text=as_toml(url, "-", environment))
         model = asyncio.run(_only_model(config.models[0].upstreams[0]))
-    key = f'api_key = {{ credential = "{_CREDENTIAL}" }}\n' if environment.credential(_CREDENTIAL) else ""
+    key = 'api_key = { credential = "upstream" }\n' if environment.credential("upstream") else ""
     return (
         f'[[models]]\nname = "{TEXT_MODEL}"\n\n[[models.upstreams]]\nbase_url = {json.dumps(url)}\n'
         f"model = {json.dumps(model, ensure_ascii=False)}\n{key}\n"
@@ -31,19 +29,24 @@ def as_toml(url: str, model: str, environment: Environment) -> str:
     )
 
 
-async def _only_model(upstream: Upstream) -> str:
-    client = OpenAICompatUpstream(_CREDENTIAL, replace(upstream, first_byte_timeout_s=_ASK_S))
-    url = upstream.base_url
+async def listed_models(upstream: Upstream) -> list[str]:
+    """The names of the models that an upstream lists. Raises UpstreamError, TimeoutError, OSError."""
+    client = OpenAICompatUpstream("upstream", replace(upstream, first_byte_timeout_s=_ASK_S))
     try:
         async with asyncio.timeout(_ASK_S):
-            names = await client.listed_models()
-    except (UpstreamError, TimeoutError) as error:
+            return await client.listed_models()
+    finally:
+        await client.close()
+
+
+async def _only_model(upstream: Upstream) -> str:
+    url = upstream.base_url
+    try:
+        names = await listed_models(upstream)
+    except (UpstreamError, TimeoutError, OSError) as error:
         cause = getattr(error, "cause", "") or type(error).__name__
         remedy = "correct it (most end in /v1), start what serves there, or name the model with --upstream-model"
         raise InvalidRequest(f"{url} does not tell which models it has ({cause}); {remedy}") from None
-    finally:
-        await client.close()
     if len(names) != 1:
-        shown = ", ".join(names[:_MOST_SHOWN])
-        raise InvalidRequest(f"{url} has {len(names)} models; name one with --upstream-model: {shown}")
+        raise InvalidRequest(f"{url} has {len(names)} models; name one with --upstream-model: {', '.join(names[:10])}")
     return names[0]

@@ -41,8 +41,7 @@ def prepare(
     config = load_config(file, state_dir, environment)
     if own_model:
         if any(TEXT_MODEL in (model.name, *model.aliases) for model in config.models):
-            text = f"{TEXT_MODEL} is in the file and named by --upstream; leave one of them away"
-            raise ConfigError(str(file), "models", text)
+            raise ConfigError(str(file), "models", f"{TEXT_MODEL} is here and named by --upstream; leave one away")
         own = load_config(None, state_dir, environment, text=own_model)
         guardrail = own.guardrail if config.guardrail == GuardrailSettings() else config.guardrail
         config = replace(config, models=(*config.models, *own.models), guardrail=guardrail)

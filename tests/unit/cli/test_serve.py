@@ -100,7 +100,11 @@ def test_a_wrong_file_and_a_key_file_that_is_gone_exit_with_78(
         (["--upstream", "URL"], 1, "has 2 models; name one with --upstream-model: one, two"),
         (["--upstream", "URL/v2"], 1, "(status 404); correct it (most end in /v1)"),
         (["--upstream-model", "m"], 1, "--upstream URL, which is missing"),
-        (["--config", "FILE", "--upstream", "URL", "--upstream-model", "m"], 78, "SvcLLM is in the file and named by"),
+        (
+            ["--config", "FILE", "--upstream", "URL", "--upstream-model", "m"],
+            78,
+            "SvcLLM is here and named by --upstream",
+        ),
     ],
 )
 async def test_an_upstream_that_cannot_be_served_is_told_with_what_to_write(
