@@ -315,3 +315,7 @@ def error_label(error: GatewayError) -> str:
     word would be a new time series."""
     is_foreign = isinstance(error, UpstreamRefused) and error.code not in _REFUSAL_CODES
     return "upstream_refused" if is_foreign else error.code
+
+
+TEXTS_ALONE = "it may take texts alone: LangChain's OpenAIEmbeddings sends them with check_embedding_ctx_length=False"
+"""What a caller whose token ids were refused can do."""

@@ -35,7 +35,7 @@ from gateway import logs
 from gateway.access.people import account_of
 from gateway.access.rate_limits import LimitState
 from gateway.access.token_counts import Size, TokenCounts, believed, size_of
-from gateway.access.usage import NANO, PriceList, UsageBook, UsageKey, Used
+from gateway.access.usage import NANO, PriceList, UsageBook, UsageKey, Used, sum_text
 from gateway.config.settings import Limits
 from gateway.domain import KEY_LIMITS, Caller, Json, RequestStats
 from gateway.errors import BudgetSpent, NoPrice, UpstreamError, UpstreamTimeout
@@ -259,9 +259,9 @@ class Budgets:
             TOKENS_MINUTE: f"{bound.limit} tokens a minute",
             TOKENS_DAY: f"{bound.limit} tokens a day",
             TOOLS_DAY: f"{bound.limit} tool calls a day",
-            SPEND_MONTH: f"{self.prices.currency} {bound.limit / NANO:g} a month",
+            SPEND_MONTH: f"{self.prices.currency} {_shown(bound, bound.limit)} a month",
             USER_TOKENS_DAY: f"{bound.limit} tokens a day for one user",
-            USER_SPEND_DAY: f"{self.prices.currency} {bound.limit / NANO:g} a day for one user",
+            USER_SPEND_DAY: f"{self.prices.currency} {_shown(bound, bound.limit)} a day for one user",
         }[bound.budget]
         is_minute = bound.budget == TOKENS_MINUTE
         room = max(0, bound.limit - amount)
@@ -583,7 +583,7 @@ def _wait_s(room: int, total: int, carried: int, left_s: float) -> float:
 
 
 def _shown(bound: _Bound, amount: int) -> str:
-    return f"{amount / NANO:g}" if bound.is_money else str(amount)
+    return sum_text(amount / NANO) if bound.is_money else str(amount)
 
 
 def _count(value: Any) -> int:

@@ -3,9 +3,10 @@
 A key is `gw_ID_SECRET`: a public id of eight characters and 256 random bits, shown once. The file holds the SHA-256 of
 the whole key; with so much entropy no slow hash is needed. Format of the file: schemas/keys.json.
 
-Every key that is made, rotated, revoked or imported has a JSON line in the audit log, written before the change: `ts`
-(unix seconds), `action`, the id, name, scopes and limits of the key, `of` (the key it replaces), and the `uid` and
-`host` that did it. It is never cut: keys are few.
+Every key that is made, edited, rotated, revoked or imported has a JSON line in the audit log, written before the
+change: `ts` (unix seconds), `action`, the id, name, scopes and limits of the key, `of` (the key it replaces), and the
+`uid` and `host` that did it. It is never cut: keys are few. A file beside it keeps the names of
+revoked keys for usage and logs, until `keys erase`.
 """
 
 import hashlib
@@ -48,6 +49,7 @@ class Keys(ABC):
         self._now, self._clock = now, clock
         self._by_digest: dict[bytes, tuple[bytes, Caller, int | None]] = {}
         self._by_id: dict[str, tuple[bytes, Caller, int | None]] = {}
+        self._ended: Mapping[str, str] = {}
         self._problem = ""
 
     @abstractmethod
@@ -81,12 +83,13 @@ class Keys(ABC):
         return entry[1] if entry is not None else None
 
     def names(self) -> Mapping[str, str]:
-        """The name of each key by its id, expired or not."""
-        return {caller.key_id: caller.name for _, caller, _ in self._by_digest.values()}
+        """The name of each key by its id, expired, revoked or not."""
+        return {**self._ended, **{caller.key_id: caller.name for _, caller, _ in self._by_digest.values()}}
 
-    def _replace(self, records: "Iterable[KeyRecord]") -> None:
-        """Hold these keys and no others. Ids that came and went are logged, except when there were none before."""
-        before, self._problem = self._by_id.keys(), ""
+    def _replace(self, records: "Iterable[KeyRecord]", ended: Mapping[str, str]) -> None:
+        """Hold these keys and no others, and the names of those that were revoked. Ids that came and went are logged,
+        except when there were none before."""
+        before, self._problem, self._ended = self._by_id.keys(), "", ended
         self._by_digest = {entry[0]: entry for entry in map(KeyRecord.entry, records)}
         self._by_id = {entry[1].key_id: entry for entry in self._by_digest.values()}
         if before and before != self._by_id.keys():
@@ -194,6 +197,15 @@ def checked(record: "KeyRecord") -> "KeyRecord":
     return record
 
 
+def _scopes(names: Iterable[str]) -> tuple[str, ...]:
+    """Each of them once. Raises InvalidRequest for one that is unknown, and for none."""
+    scopes = tuple(dict.fromkeys(names))
+    unknown = ", ".join(sorted(scope for scope in scopes if not is_scope(scope)))
+    if unknown or not scopes:
+        raise InvalidRequest(f"unknown scope {unknown or '(none)'}; allowed: {', '.join(SCOPES)}, mcp:LABEL")
+    return scopes
+
+
 def digest(key: str) -> str:
     """The SHA-256 of a key in hexadecimal, as in the file."""
     return hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()
@@ -212,22 +224,27 @@ class KeyRegistry(ABC):
         """All records. Raises InvalidRequest when they are not as schemas/keys.json says."""
 
     @abstractmethod
+    def ended(self) -> dict[str, str]:
+        """The names of revoked keys by their ids, as far as they can be read."""
+
+    @abstractmethod
+    def _keep_name(self, key_id: str, name: str | None) -> None:
+        """Make it one of `ended`, with None no longer. Called while the records may be changed."""
+
+    @abstractmethod
     def _changing(self) -> AbstractContextManager[list[KeyRecord]]:
         """The records, to be changed in place; written when the block ends, and by nobody else meanwhile."""
 
     def create(self, request: KeyRequest) -> tuple[str, KeyRecord]:
         """Make a key. Returns its text, which is stored nowhere, and its record. Raises InvalidRequest for unknown
         scopes, what schemas/keys.json refuses, an unreadable file, or a lock that another command holds."""
-        unknown = ", ".join(sorted({scope for scope in request.scopes if not is_scope(scope)}))
-        if unknown or not request.scopes:
-            raise InvalidRequest(f"unknown scope {unknown or '(none)'}; allowed: {', '.join(SCOPES)}, mcp:LABEL")
-        now = int(time.time())
+        scopes, now = _scopes(request.scopes), int(time.time())
         with self._changing() as records:
             key, record = self._new(records, now)
             record = replace(
                 record,
                 name=request.name,
-                scopes=tuple(dict.fromkeys(request.scopes)),
+                scopes=scopes,
                 expires=None if request.expires_s is None else now + request.expires_s,
                 **{name: getattr(request, name) for name in KEY_LIMITS},
             )
@@ -235,19 +252,42 @@ class KeyRegistry(ABC):
             self._log("created", record)
         return key, record
 
-    def revoke(self, key_id: str) -> KeyRecord:
-        """Delete a key and return its record. Raises NotFound."""
+    def edit(self, key_id: str, changes: Mapping[str, Any]) -> KeyRecord:
+        """Change properties of a key, named as in `KeyRequest`; the others stay. Returns its record. Raises NotFound,
+        and as `create` does."""
+        fields = dict(changes)
+        if "scopes" in fields:
+            fields["scopes"] = _scopes(fields["scopes"])
+        if "expires_s" in fields:
+            seconds = fields.pop("expires_s")
+            fields["expires"] = None if seconds is None else int(time.time()) + seconds
         with self._changing() as records:
-            record = self._find(records, key_id)
+            old = self.find(key_id, records)
+            record = checked(replace(old, **fields))
+            records[records.index(old)] = record
+            self._log("edited", record)
+        return record
+
+    def revoke(self, key_id: str) -> KeyRecord:
+        """Delete a key, but for its name, and return its record. Raises NotFound."""
+        with self._changing() as records:
+            record = self.find(key_id, records)
             records.remove(record)
             self._log("revoked", record)
+            self._keep_name(record.id, record.name)
         return record
+
+    def forget(self, key_id: str) -> None:
+        """Remove the name of a revoked key."""
+        with self._changing():
+            self.audit.append({"action": "erased", "id": key_id})
+            self._keep_name(key_id, None)
 
     def rotate(self, key_id: str) -> tuple[str, KeyRecord]:
         """Make a key with the rights of an old one, which stays valid until it is revoked. Returns as `create` does.
         Raises NotFound."""
         with self._changing() as records:
-            old = self._find(records, key_id)
+            old = self.find(key_id, records)
             key, fresh = self._new(records, int(time.time()))
             identity = old.identity or old.id
             record = replace(old, id=fresh.id, sha256=fresh.sha256, created=fresh.created, identity=identity)
@@ -266,9 +306,9 @@ class KeyRegistry(ABC):
         key = f"gw_{key_id}_{secrets.token_urlsafe(32)}"
         return key, KeyRecord(id=key_id, name="", sha256=digest(key), scopes=(), created=now)
 
-    @staticmethod
-    def _find(records: Iterable[KeyRecord], key_id: str) -> KeyRecord:
-        for record in records:
+    def find(self, key_id: str, records: Iterable[KeyRecord] | None = None) -> KeyRecord:
+        """The record of a key, of those there are or of `records`. Raises NotFound, and as `read` does."""
+        for record in self.read() if records is None else records:
             if record.id == key_id:
                 return record
         raise NotFound(f"no key has the id '{key_id}'; see `gateway keys list`")
@@ -290,6 +330,7 @@ class KeyFile(KeyRegistry):
     def __init__(self, path: Path) -> None:
         self.path = path
         self.audit = AuditLog(path.parent / "audit.jsonl")
+        self._ended = path.with_name(f"{path.stem}-ended.json")
 
     def read(self) -> list[KeyRecord]:
         """All records; none when there is no file. Raises InvalidRequest when it does not match schemas/keys.json, and
@@ -311,14 +352,28 @@ class KeyFile(KeyRegistry):
             ) from None
         return records_in(document, self.path)
 
+    def ended(self) -> dict[str, str]:
+        """As in `KeyRegistry`."""
+        try:
+            names = orjson.loads(self._ended.read_bytes())
+        except (OSError, orjson.JSONDecodeError):
+            names = {}
+        return names if isinstance(names, dict) else {}
+
+    def _keep_name(self, key_id: str, name: str | None) -> None:
+        names = {**self.ended(), key_id: name}
+        write_private(self._ended, orjson.dumps({key: each for key, each in names.items() if each is not None}))
+
     @contextmanager
     def _changing(self) -> Iterator[list[KeyRecord]]:
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with locked(self.path.parent / f".{self.path.name}.lock"):
             records = self.read()
+            before = records.copy()
             yield records
-            document = {"version": 1, "keys": [record_to_json(record) for record in records]}
-            write_private(self.path, orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
+            if records != before or self.path.exists():  # servers read the names of revoked keys with it
+                document = {"version": 1, "keys": [record_to_json(record) for record in records]}
+                write_private(self.path, orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
 
 
 def record_to_json(record: KeyRecord) -> Json:
@@ -386,7 +441,7 @@ class KeyStore(Keys):
     def _load(self) -> None:
         remedy = "restore it, or make keys with `gateway keys create`"
         try:
-            self._replace(self._file.read_existing())
+            self._replace(self._file.read_existing(), self._file.ended())
         except NotFound:
             self._report("the key file is missing", remedy, "missing")
         except (InvalidRequest, OSError) as error:

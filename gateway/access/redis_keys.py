@@ -19,18 +19,23 @@ import secrets
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import orjson
 
-from gateway.access.keys import AuditLog, KeyRecord, KeyRegistry, Keys, record_to_json, records_in
+from gateway.access.keys import AuditLog, KeyFile, KeyRecord, KeyRegistry, Keys, record_to_json, records_in
+from gateway.config.settings import Config
 from gateway.domain import Caller, Json
 from gateway.errors import EngineMissing, InvalidRequest, StateUnavailable, Unauthenticated
 from gateway.shared_state.port import StateDown
 from gateway.shared_state.redis_state import RedisConnection
 
 KEYS, VERSION, LOCK, AUDIT = "gateway:keys", "gateway:keys:version", "gateway:keys:lock", "gateway:keys:audit"
-"""Names in Redis: records by id, the mark of the last change, the lock of those who change them, the audit log."""
+_ENDED = "gateway:keys:ended"
+"""Names in Redis: records by id, the mark of the last change, the lock of those who change them, the audit log; names
+of revoked keys by id."""
 
 _MAX_AUDIT = 100_000
 """Lines of the audit log in Redis (300 bytes each)."""
@@ -75,6 +80,14 @@ class RedisKeys(KeyRegistry):
         with self._reporting():
             return records_of(self._redis.hgetall(KEYS))
 
+    def ended(self) -> dict[str, str]:
+        """As in `KeyRegistry`. Raises StateUnavailable."""
+        with self._reporting():
+            return _names_in(self._redis.hgetall(_ENDED))
+
+    def _keep_name(self, key_id: str, name: str | None) -> None:
+        self._redis.hdel(_ENDED, key_id) if name is None else self._redis.hset(_ENDED, key_id, name)
+
     @contextmanager
     def _changing(self) -> Iterator[list[KeyRecord]]:
         with self._reporting(), self._redis.lock(LOCK, timeout=_LOCK_S, blocking_timeout=_LOCK_S):
@@ -95,6 +108,21 @@ class RedisKeys(KeyRegistry):
             yield
         except self._errors as error:
             raise StateUnavailable(f"Redis cannot be used ({type(error).__name__}); look at shared.redis_url") from None
+
+
+def registry_of(config: Config) -> KeyRegistry:
+    """Where the keys of this configuration are made and revoked: the file, or Redis."""
+    if config.access.backend == "redis" and config.shared.redis_url is not None:
+        return RedisKeys(config.shared.redis_url.reveal(), config.state_dir)
+    return KeyFile(config.state_dir / config.access.keys_file)
+
+
+def _all_of(name: str, redis: Any) -> Any:
+    return redis.hgetall(name)
+
+
+def _names_in(rows: dict[bytes, bytes]) -> dict[str, str]:
+    return {key.decode(): name.decode() for key, name in rows.items()}
 
 
 def records_of(rows: dict[bytes, bytes]) -> list[KeyRecord]:
@@ -191,7 +219,8 @@ class RedisKeyStore(Keys):
             for _ in range(_ATTEMPTS):
                 before = self._copies
                 version = await ask(lambda redis: redis.get(VERSION))
-                rows = await ask(lambda redis: redis.hgetall(KEYS)) if version not in (None, self._version) else None
+                is_new = version not in (None, self._version)
+                rows, ended = [await ask(partial(_all_of, each)) for each in (KEYS, _ENDED)] if is_new else (None, {})
                 if self._copies == before:
                     break
             else:
@@ -202,12 +231,12 @@ class RedisKeyStore(Keys):
             self._keep("the keys are missing in Redis", "missing")
             return
         if rows is not None:
-            self._take(rows, version)
+            self._take(rows, _names_in(ended), version)
         self._read_at_s = self._clock()
 
-    def _take(self, rows: dict[bytes, bytes], version: bytes) -> None:
+    def _take(self, rows: dict[bytes, bytes], ended: dict[str, str], version: bytes) -> None:
         try:
-            self._replace(records_of(rows))
+            self._replace(records_of(rows), ended)
         except InvalidRequest as error:
             self._keep("the keys in Redis cannot be read", error.message)
         self._version = version

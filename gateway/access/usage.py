@@ -347,6 +347,11 @@ def summed(groups: Sequence[str], row: tuple[Any, ...]) -> Json:
     return found
 
 
+def sum_text(amount: float) -> str:
+    """A sum of money to the billionth, without a power of ten: `12.5`, `0.00000042`."""
+    return f"{amount:.9f}".rstrip("0").rstrip(".")
+
+
 def is_day(text: str) -> bool:
     """Whether it is a day of the calendar, as YYYY-MM-DD."""
     try:

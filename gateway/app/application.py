@@ -14,6 +14,7 @@ from aiohttp import web
 
 from gateway.access.budgets import OwnUse
 from gateway.access.people import People
+from gateway.access.redis_keys import registry_of
 from gateway.app.models import completion_service, guardrail, image_loader, local_embedder, ocr_service, passage_vectors
 from gateway.app.responses import response_parts
 from gateway.app.routes import Handlers, admin_rows, endpoint_table, socket_row
@@ -108,8 +109,8 @@ def build_app(config: Config, embedded: Embedded | None = None, docs_address: st
         ],
     )
     app = application(server, config.server.max_body_bytes)
-    app[CONSOLE_API] = _console_api(config, server, handlers, shared, websearch)
     sampler = Sampler(server, shared, completions, deps.index)
+    app[CONSOLE_API] = _console_api(config, server, handlers, sampler, websearch)
     app[RUNS] = responses.runs
     app.cleanup_ctx.append(_start_and_close(shared, sampler, vectors, responses.runs, resources))
     return app
@@ -124,19 +125,20 @@ def build_ops_app(
     `metrics_folder` holds the metrics that several workers share; empty with one worker.
     """
     openapi = partial(document, app[CONSOLE_API][SERVER_STATE].endpoints.rows, _CONSOLE_PATH)
-    ops = OpsPages(app[SERVER_STATE], waiting, hosts, metrics_folder, openapi).app()
+    app[SERVER_STATE].metrics.folder = metrics_folder
+    ops = OpsPages(app[SERVER_STATE], waiting, hosts, openapi).app()
     ops.add_subapp(_CONSOLE_PATH, app[CONSOLE_API])
     return ops
 
 
 def _console_api(
-    config: Config, server: ServerState, handlers: Handlers, shared: SharedParts, tools: WebTools
+    config: Config, server: ServerState, handlers: Handlers, sampler: Sampler, tools: WebTools
 ) -> web.Application:
     """The product routes and the console's data, below `/api` of the ops listener: a page there needs no other origin.
     The base path is for proxies before the product listener, so there is none here."""
-    currency = config.prices[0].currency if config.prices else ""
-    admin = AdminHandler(shared.history, shared.usage_reader, config, currency, tools)
-    keys = AdminKeysHandler(shared.key_registry())
+    shared = sampler.shared
+    admin = AdminHandler(shared.history, shared.usage_reader, config, tools, sampler.upstreams)
+    keys = AdminKeysHandler(registry_of(config))
     table = endpoint_table("", handlers, admin_rows(admin, keys), mounted_at=_CONSOLE_PATH)
     return same_application(replace(server, endpoints=table, origin_is_checked=True), config.server.max_body_bytes)
 

@@ -62,7 +62,8 @@ def admin_rows(admin: AdminHandler, keys: AdminKeysHandler) -> list[Endpoint]:
     form, scope = ChatDialect(), frozenset({"admin"})
     asked = {
         "usage": admin.usage, "requests": admin.requests, "history": admin.history, "status": admin.status,
-        "errors": admin.errors, "configuration": admin.configuration, "keys": keys.listing,
+        "errors": admin.errors, "configuration": admin.configuration, "upstreams": admin.upstreams,
+        "keys": keys.listing,
     }  # fmt: skip
     return [
         *(Endpoint(ADMIN, "GET", f"/admin/{name}", handler, form, scope, charged=False, is_light=True)
@@ -70,6 +71,8 @@ def admin_rows(admin: AdminHandler, keys: AdminKeysHandler) -> list[Endpoint]:
         Endpoint(ADMIN, "POST", "/admin/keys", keys.create, form, scope, keys.check, max_body_bytes=4096),
         Endpoint(ADMIN, "POST", "/admin/keys/{key_id}/rotate", keys.rotate, form, scope),
         Endpoint(ADMIN, "DELETE", "/admin/keys/{key_id}", keys.revoke, form, scope),
+        Endpoint(
+            ADMIN, "PATCH", "/admin/keys/{key_id}", keys.edit, form, scope, keys.check_changes, max_body_bytes=4096),
         Endpoint(
             ADMIN, "POST", "/admin/sanitize", admin.sanitize, form, scope, admin.check,
             max_body_bytes=MAX_PREVIEW_BYTES),

@@ -6,10 +6,10 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
 from gateway.access.budgets import Budgets
-from gateway.access.keys import KeyFile, KeyRegistry, KeyStore
+from gateway.access.keys import KeyStore
 from gateway.access.private_files import USER_HASH_KEY, load_or_create_secret, write_private
 from gateway.access.rate_limits import MAX_ADDRESSES, BadKeyLimiter, Limiter
-from gateway.access.redis_keys import RedisKeys, RedisKeyStore
+from gateway.access.redis_keys import RedisKeyStore
 from gateway.access.sealing import Sealer, make_sealer
 from gateway.access.usage import PriceList, SharedUsage, UsageBook, UsageReader, UsageSharing
 from gateway.config.settings import Config
@@ -31,12 +31,15 @@ _AWAY = (
     "Redis cannot be reached: limits are divided by shared.machines, and each machine finds its own stored responses"
 )
 
+_FAULTS_BYTES = 1 << 20
+"""More than a thousand upstreams say of themselves."""
+
 
 @dataclass(frozen=True, slots=True)
 class SharedParts:
-    """`searches` is None where one process serves alone: nobody else could find its answers. `sealer` makes the
-    installation's sealer at its first call, and raises EngineMissing without the extra; `seal_problems`: what is wrong
-    with its file. `start` comes first."""
+    """`faults`: how upstreams failed last, on this machine. `searches` is None where one process serves alone: nobody
+    else could find its answers. `sealer` makes the installation's sealer at its first call, and raises EngineMissing
+    without the extra; `seal_problems`: what is wrong with its file. `start` comes first."""
 
     config: Config
     file: StateFile
@@ -57,18 +60,12 @@ class SharedParts:
     sealer: Callable[[], Sealer]
     seal_problems: list[str]
     history: History
+    faults: Entries
 
     def notes(self) -> list[str]:
         """What the operator must mend."""
         redis = [_AWAY] if self.redis is not None and not self.redis.is_up else []
         return [*redis, *self.file.notes(), *self.seal_problems]
-
-    def key_registry(self) -> KeyRegistry:
-        """Where keys are made and revoked: the file, or Redis."""
-        config = self.config
-        if config.access.backend == "redis" and config.shared.redis_url is not None:
-            return RedisKeys(config.shared.redis_url.reveal(), config.state_dir)
-        return KeyFile(config.state_dir / config.access.keys_file)
 
     async def start(self) -> None:
         """Listen for messages, and connect to Redis: whether it answers or not, within seconds."""
@@ -156,6 +153,7 @@ def shared_parts(config: Config, resources: AsyncExitStack) -> SharedParts:
         sealer=functools.cache(lambda: _sealer(config, redis, seal_problems)),
         seal_problems=seal_problems,
         history=history,
+        faults=_kept("faults", config, file, None, (_FAULTS_BYTES, _FAULTS_BYTES)),
     )
 
 

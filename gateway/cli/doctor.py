@@ -6,7 +6,9 @@ Run it as root on the machine of the service. For a gateway that was started by 
 """
 
 import argparse
+import asyncio
 import contextlib
+import difflib
 import importlib
 import importlib.util
 import json
@@ -20,23 +22,26 @@ import sys
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from gateway.access.redis_keys import registry_of
 from gateway.cli.call import URL_VARIABLE, with_scheme
 from gateway.cli.check import check_service
 from gateway.cli.client_config import own_url
 from gateway.cli.installation import found
-from gateway.cli.keys import registry_of
 from gateway.cli.options import BAD, GOOD, Paint, Parsers, add_json_option, for_terminal, print_json_lines, say
-from gateway.cli.unit_files import SEARCH, UnitFile, service_unit
+from gateway.cli.unit_files import RESTART, SEARCH, UnitFile, service_unit
 from gateway.config.environment import Environment
 from gateway.config.loader import ConfigError, load_config
-from gateway.config.settings import Config, McpServer
+from gateway.config.settings import Config, McpServer, Model, Upstream
 from gateway.domain import OCR_MODEL, TEXT_MODEL
-from gateway.errors import GatewayError
+from gateway.errors import GatewayError, UpstreamError, UpstreamRefused, UpstreamTimeout
+from gateway.providers.openai_compat import OpenAICompatUpstream
+from gateway.services.completion.model_names import is_wild, takes
+from gateway.wire.openai_error import NOT_SERVED, scrubbed
 
 _CONNECT_S = 3.0
 """How long an upstream may take to accept a connection."""
@@ -49,6 +54,9 @@ _LEAST_FREE_BYTES = 50 << 20
 _SEAL_ADVICE = "the secret that seals masking maps lies in it beside them: access.seal keeps it apart"
 _RUN_S = 10.0
 """How long systemctl may take."""
+
+_COPIES = Path("/run/credentials/gateway.service")
+"""Where systemd keeps what a service was given of its credentials at its start; for root and the service."""
 
 _HIDDEN = ("/root/", "/home/", "/run/user/")
 """Folders that `ProtectHome=yes` of the unit hides."""
@@ -68,12 +76,13 @@ class Checked:
 @dataclass(frozen=True, slots=True)
 class Installation:
     """What the checks look at. `file` is None for a gateway that was started by hand with all defaults, `unit` where no
-    service runs with the file. `url` is where it answers."""
+    service runs with the file. `url` is where it answers; `copies`: the credentials with which it was started."""
 
     file: Path | None
     unit: UnitFile | None
     config: Config
     url: str
+    copies: Path
 
 
 def add_commands(parsers: Parsers) -> None:
@@ -87,6 +96,7 @@ def add_commands(parsers: Parsers) -> None:
     parser.add_argument("--url", help="address of the running gateway; default: that of the configuration")
     add_json_option(parser)
     parser.add_argument("--unit-dir", type=Path, action="append", metavar="DIR", help=argparse.SUPPRESS)
+    parser.add_argument("--copies", type=Path, default=_COPIES, help=argparse.SUPPRESS)
     parser.set_defaults(command=_doctor)
 
 
@@ -99,7 +109,7 @@ def _doctor(arguments: argparse.Namespace, environment: Environment) -> int:
     if config is not None:
         url = with_scheme(arguments.url or environment.variables.get(URL_VARIABLE) or own_url(config.server))
         for check in _CHECKS:
-            findings += check(Installation(file, unit, config, url))
+            findings += check(Installation(file, unit, config, url, arguments.copies))
     wrong = sum(bool(finding.remedy) for finding in findings)
     if arguments.json:
         print_json_lines({"ok": not each.remedy, **asdict(each)} for each in findings)
@@ -193,6 +203,8 @@ def _files(installed: Installation) -> Iterator[Checked]:
     for name, path in installed.unit.load_credentials().items() if installed.unit else ():
         if path.is_file() and path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
             yield Checked(f"credential '{name}' can be read by others: {path}", f"chmod 0600 {path}")
+        if _differs(installed.copies / name, path):
+            yield Checked(f"the service was started with another credential '{name}'", RESTART)
     state = installed.config.state_dir
     if not state.is_dir():
         yield Checked(f"the state directory {state} does not exist", "start the service once; it makes the directory")
@@ -207,6 +219,14 @@ def _files(installed: Installation) -> Iterator[Checked]:
     yield Checked(f"{len(strangers)} files in {state} belong to another user than the directory", remedy)
     remedy = f"chmod -R go= {state.resolve()}" if open_files else ""
     yield Checked(f"{len(open_files)} files in {state}, or itself, can be read by others", remedy)
+
+
+def _differs(copy: Path, source: Path) -> bool:
+    """Whether a running service was given something else of a credential than its file has now; False where this user
+    cannot see."""
+    if not (source.is_file() and os.access(source, os.R_OK) and os.access(copy.parent, os.X_OK)):
+        return False
+    return not copy.is_file() or copy.read_bytes().strip() != source.read_bytes().strip()
 
 
 def _plain_headers(installed: Installation) -> Iterator[Checked]:
@@ -297,17 +317,16 @@ def _redis(installed: Installation) -> Iterator[Checked]:
         yield Checked(f"Redis answers{apart}")
 
 
-def _upstreams(installed: Installation) -> Iterator[Checked]:
-    """Whether upstreams, the search provider and MCP servers accept connections; of one behind a proxy, the proxy."""
+def _connections(installed: Installation) -> Iterator[Checked]:
+    """Whether the search provider and MCP servers accept connections; of one behind a proxy, the proxy."""
     seen = set()
     for path, settings in installed.config.egresses():
+        name = "url" if isinstance(settings, McpServer) else "base_url"
         address = settings.url if isinstance(settings, McpServer) else settings.base_url
-        if not address or (address, settings.proxy, settings.ca_file) in seen:
+        if isinstance(settings, Upstream) or not address or (address, settings.proxy, settings.ca_file) in seen:
             continue
         seen.add((address, settings.proxy, settings.ca_file))
-        key = (
-            f"{path}.proxy" if settings.proxy else f"{path}.{'url' if isinstance(settings, McpServer) else 'base_url'}"
-        )
+        key = f"{path}.{'proxy' if settings.proxy else name}"
         url = urllib.parse.urlsplit(settings.proxy or address)
         where = f"{'the proxy ' if settings.proxy else ''}{url.hostname}:{_port(url)}"
         try:
@@ -321,10 +340,109 @@ def _upstreams(installed: Installation) -> Iterator[Checked]:
             yield Checked(f"{where} accepts connections")
 
 
+# Upstreams are asked for the list of their models, as the service asks them: with its credential, by its way.
+
+_ASK_S = 10.0
+"""How long one upstream may take in all; they are asked at once."""
+_NAME_CHARS = 128
+"""Characters of a model's name that are compared and shown."""
+
+_REMEDIES = {
+    "dns": "no machine has this name: correct {key}, or mend the name resolution of this machine",
+    "refused": "nobody listens there: start it, or correct the port in {key}",
+    "unreachable": "no way leads there: see {key}, and the network and firewalls between",
+    "timeout": "it is silent: see {key}, the network between, and whether it is overloaded",
+    "tls": "no TLS is spoken there: correct scheme and port of {key}",
+    "disconnected": "it wants https, or is no HTTP server: correct scheme and port of {key}",
+    "proxy status 407": "the proxy wants a user and password: see {path}.proxy_auth",
+    "status 401": "write the right key into {credential}, then: {restart}",
+    "status 403": "give its key the right to this model there, or write another one into {credential}, then: {restart}",
+    "status 429": "it is busy, or its quota is used up: look at the account there",
+}
+"""What to do about the causes of `UpstreamError`s whose message does not say it."""
+
+
+def _upstreams(installed: Installation) -> Iterator[Checked]:
+    """Whether each upstream takes the gateway's key and has the model."""
+
+    async def all_asked() -> list[Checked]:
+        asked = (
+            _asked_for_models(installed, f"models[{index}].upstreams[{number}]", model, settings)
+            for index, model in enumerate(installed.config.models)
+            for number, settings in enumerate(model.upstreams)
+        )
+        return await asyncio.gather(*asked)
+
+    yield from asyncio.run(all_asked())
+
+
+async def _asked_for_models(installed: Installation, path: str, model: Model, settings: Upstream) -> Checked:
+    url, key = urllib.parse.urlsplit(settings.base_url), settings.api_key
+    where = f"{model.name}: {settings.name or 'its upstream'} at {url.hostname}:{_port(url)}"
+    if key is not None and not _has(installed.unit, key.credential):
+        return Checked(f"{where} was not asked: credential '{key.credential}' cannot be read here")
+    client = OpenAICompatUpstream(where, replace(settings, first_byte_timeout_s=_ASK_S))
+    try:
+        async with asyncio.timeout(_ASK_S):
+            names = await client.listed_models()
+    except (UpstreamError, TimeoutError, OSError) as error:
+        return _fault(installed, path, where, settings, error)
+    finally:
+        await client.close()
+    wanted = (settings.model,) if settings.model else (model.name, *model.aliases)
+    if any(_is_listed(name, names) for name in wanted):
+        return Checked(f"{where} answers and lists the model")
+    text = f"{where} answers; it does not list {' or '.join(wanted)}"
+    if settings.parameters.preset in ("azure", "llama.cpp"):  # they take deployments, and any name at all
+        return Checked(text)
+    near = difflib.get_close_matches(wanted[0], [name[:_NAME_CHARS] for name in names], cutoff=0)
+    known = scrubbed(", ".join(near), () if key is None else (key.reveal(),))
+    remedy = f"write a model that it has into {path}.model; it lists {len(names)}{known and f', among them {known}'}"
+    return Checked(text, remedy)
+
+
+def _has(unit: UnitFile | None, credential: str) -> bool:
+    """Whether the configuration has a credential itself, and no placeholder for one that is sealed or root's."""
+    path = unit.load_credentials().get(credential) if unit else None
+    return os.access(path, os.R_OK) if path else not unit or credential not in unit.sealed_credentials()
+
+
+def _is_listed(wanted: str, names: Sequence[str]) -> bool:
+    """Whether an upstream lists a name, or one that a wildcard stands for. Gemini lists `models/NAME`, Ollama
+    `NAME:latest`; what OpenRouter takes behind a colon (`NAME:nitro`) is no part of the name."""
+    shown = {name.removeprefix("models/").removesuffix(":latest") for name in names}.union(names)
+    if is_wild(wanted):
+        return any(takes(wanted, name) for name in shown)
+    return wanted in shown or wanted.partition(":")[0] in names
+
+
+def _fault(installed: Installation, path: str, where: str, settings: Upstream, error: Exception) -> Checked:
+    """What an error says of an upstream, without the upstream's own words, which may have the key."""
+    is_told = isinstance(error, UpstreamError) and not isinstance(error, UpstreamRefused)
+    said, _, remedy = str(error).partition(". It says: ")[0].partition("; ") if is_told else ("", "", "")
+    cause = "timeout" if isinstance(error, TimeoutError | UpstreamTimeout) else str(getattr(error, "cause", ""))
+    if cause.startswith("status "):
+        cause = " ".join(cause.split()[:2])
+    if getattr(error, "code", "") == NOT_SERVED or cause in ("status 400", "status 501"):
+        hint = f"where calls fail too, correct {path}.base_url, which mostly ends in /v1"
+        return Checked(f"{where} answers; its list of models could not be read ({cause or said}): {hint}")
+    by_proxy = settings.proxy and cause in ("dns", "refused", "unreachable")
+    name = settings.api_key.credential if settings.api_key else f"that {path}.api_key names"
+    file = installed.unit.load_credentials().get(name) if installed.unit else None
+    told = _REMEDIES.get(cause, "").format(
+        path=path, key=f"{path}.{'proxy' if by_proxy else 'base_url'}",
+        credential=file or f"the credential {name}", restart=RESTART if installed.unit else "restart the gateway",
+    )  # fmt: skip
+    what = "the proxy before it cannot be reached" if by_proxy else said or "it does not answer as it should"
+    told = told or remedy or "look at the log of the upstream, and ask again"
+    return Checked(f"{where}: {what} ({cause or type(error).__name__})", told)
+
+
 def _port(url: urllib.parse.SplitResult) -> int:
     return url.port or (443 if url.scheme == "https" else 80)
 
 
 _CHECKS: tuple[Callable[[Installation], Iterator[Checked]], ...] = (
-    _running, _units, _python, _extras, _files, _plain_headers, _guardrail, _disk, _redis, _keys, _upstreams,
+    _running, _units, _python, _extras, _files, _plain_headers, _guardrail, _disk, _redis, _keys, _connections,
+    _upstreams,
 )  # fmt: skip

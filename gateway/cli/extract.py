@@ -7,7 +7,9 @@ import argparse
 import asyncio
 import sys
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import TypeVar
 
 import orjson
 
@@ -24,13 +26,16 @@ from gateway.cli.options import (
     print_json_lines,
     progress_on,
     say,
+    tell,
 )
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
 from gateway.config.settings import Config
 from gateway.domain import CrawlRequest, ExtractRequest, Json
-from gateway.engines.crawl.site_folder import file_name, front_matter
+from gateway.engines.crawl.site_folder import IndexFiller, file_name, front_matter
 from gateway.engines.index.port import copy_pages
+
+T = TypeVar("T")
 
 EX_USAGE = 2
 
@@ -182,12 +187,21 @@ def _add_index(parsers: Parsers) -> None:
         add_state_options(action)
 
 
-def _index_add(arguments: argparse.Namespace, environment: Environment) -> int:
-    async def run() -> Json:
-        async with open_index(load_config(arguments.config, arguments.state_dir, environment)) as filler:
-            return await filler.add(arguments.source, arguments.limit, progress_on(sys.stderr), arguments.depth)
+def _of_index(
+    arguments: argparse.Namespace, environment: Environment, work: Callable[[IndexFiller], Awaitable[T]]
+) -> T:
+    """The result of some work on the index of the configuration."""
 
-    answer = asyncio.run(run())
+    async def run() -> T:
+        async with open_index(load_config(arguments.config, arguments.state_dir, environment)) as filler:
+            return await work(filler)
+
+    return asyncio.run(run())
+
+
+def _index_add(arguments: argparse.Namespace, environment: Environment) -> int:
+    source = (arguments.source, arguments.limit, progress_on(sys.stderr), arguments.depth)
+    answer = _of_index(arguments, environment, lambda filler: filler.add(*source))
     if arguments.json:
         print_json_lines([answer])
     else:
@@ -199,26 +213,14 @@ def _index_add(arguments: argparse.Namespace, environment: Environment) -> int:
 
 
 def _index_remove(arguments: argparse.Namespace, environment: Environment) -> int:
-    async def run() -> int:
-        async with open_index(load_config(arguments.config, arguments.state_dir, environment)) as filler:
-            return await filler.remove(arguments.url)
-
-    removed = asyncio.run(run())
-    if arguments.json:
-        print_json_lines([{"removed": removed}])
-    else:
-        say(f"{removed} pages removed\n")
+    removed = _of_index(arguments, environment, lambda filler: filler.remove(arguments.url))
+    tell({"removed": removed}, f"{removed} pages removed", sys.stdout, as_json=arguments.json)
     return 0 if removed else 1
 
 
 def _index_stats(arguments: argparse.Namespace, environment: Environment) -> int:
     """A line for each value, or one of JSON in which times are unix seconds."""
-
-    async def run() -> Json:
-        async with open_index(load_config(arguments.config, arguments.state_dir, environment)) as filler:
-            return await filler.stats()
-
-    stats = asyncio.run(run())
+    stats = _of_index(arguments, environment, IndexFiller.stats)
     if arguments.json:
         print_json_lines([stats])
         return 0
@@ -239,8 +241,5 @@ def _index_copy(arguments: argparse.Namespace, environment: Environment) -> int:
             return await copy_pages(source, target, progress_on(sys.stderr))
 
     copied = asyncio.run(run())
-    if arguments.json:
-        print_json_lines([{"copied": copied, "to": arguments.to}])
-    else:
-        say(f"{copied} pages copied to {arguments.to}\n")
-    return 0
+    row = {"copied": copied, "to": arguments.to}
+    return tell(row, f"{copied} pages copied to {arguments.to}", sys.stdout, as_json=arguments.json)

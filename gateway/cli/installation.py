@@ -23,9 +23,6 @@ from gateway.config.environment import Environment
 from gateway.config.settings import Access
 from gateway.errors import InvalidRequest
 
-_FILE = Path("/etc/gateway/gateway.toml")
-"""The file of a container, whose `$STATE_DIRECTORY` names the state directory."""
-
 _OF_STATE = ("keys", "usage", "index", "backup", "restore")
 _OF_SERVICE = ("reload", "upgrade")
 _NEED_ONE = ("keys", "usage", "backup")
@@ -36,7 +33,7 @@ _NAMED_BY = {
     **dict.fromkeys(_OF_SERVICE, ("runtime_dir", "RUNTIME_DIRECTORY")),
     "keys": ("keys_file", ""),
 }
-"""Option and variable that name the gateway beside `--config`, `--state-dir` and `$GATEWAY_CONFIG`."""
+"""Option and variable that name the gateway beside `--config`, `--state-dir` and the variables for these."""
 
 
 def found(
@@ -50,14 +47,11 @@ def found(
     if arguments.config is not None:
         return environment if unit is None else _usable(command, arguments, service)
     option, variable = _NAMED_BY.get(command, ("", ""))
-    if any(getattr(arguments, name, None) for name in ("state_dir", option)) or environment.variables.get(variable):
+    variables = [environment.variables.get(name) for name in ("STATE_DIRECTORY", variable)]
+    if any(variables) or any(getattr(arguments, name, None) for name in ("state_dir", option)):
         return environment
     keys = (environment.state_dir / Access().keys_file, dev_key_path(environment.state_dir))
-    if environment.variables.get("STATE_DIRECTORY"):
-        if not _FILE.exists():
-            return environment
-        arguments.config, told = _FILE, f"{_FILE}, state in {environment.state_dir}"
-    elif command not in _OF_SERVICE and any(map(os.path.exists, keys)):
+    if command not in _OF_SERVICE and any(map(os.path.exists, keys)):
         if unit is None:
             return environment
         told = f"the gateway that was started in this folder, state in {environment.state_dir}"

@@ -12,14 +12,17 @@ import importlib
 import sqlite3
 import sys
 import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from gateway.access.keys import KeyFile, KeyRecord, KeyRegistry, KeyRequest, record_to_json
 from gateway.access.people import People, account_of, digest
 from gateway.access.private_files import USER_HASH_KEY, load_or_create_secret
-from gateway.access.redis_keys import RedisKeys
-from gateway.access.usage import GROUPS, SharedUsage, UsageReader, is_day, read_usage, together, totals
+from gateway.access.redis_keys import registry_of
+from gateway.access.usage import GROUPS, SharedUsage, UsageReader, is_day, read_usage, sum_text, together, totals
 from gateway.cli.options import (
     Parsers,
     add_json_option,
@@ -30,6 +33,7 @@ from gateway.cli.options import (
     one_line,
     print_json_lines,
     say,
+    tell,
 )
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
@@ -50,28 +54,21 @@ def _scope(text: str) -> str:
 
 
 def add_commands(parsers: Parsers) -> None:
-    """Add `keys create`, `list`, `revoke`, `erase`, `rotate` and `import`."""
+    """Add `keys create`, `edit`, `list`, `show`, `revoke`, `erase`, `rotate` and `import`."""
     _add_usage(parsers)
     keys = parsers.add_parser("keys")
     actions = keys.add_subparsers(required=True, metavar="ACTION")
     create = actions.add_parser("create", help="make a key; it is printed once, alone on standard output")
-    create.add_argument("--name", required=True, help="its holder, for people")
-    create.add_argument("--scope", action="append", required=True, type=_scope, help=_SCOPES_HELP)
-    create.add_argument(
-        "--expires", type=duration_s, metavar="90d", help="90d, 12h, 30m or 60s from now; default: never"
-    )
-    create.add_argument("--per-minute", type=count, metavar="N", help="calls a minute; 0 = no limit")
-    create.add_argument("--concurrent", type=count, metavar="N", help="requests at once; 0 = no limit")
-    create.add_argument("--tokens-per-minute", type=count, metavar="N", help="tokens a minute, in and out")
-    create.add_argument("--tokens-per-day", type=count, metavar="N", help="tokens a day (UTC)")
-    create.add_argument("--tool-calls-per-day", type=count, metavar="N", help="calls of web tools a day (UTC)")
-    create.add_argument("--spend-per-month", type=amount, metavar="SUM", help="spend a month (UTC), by [[prices]]")
-    create.add_argument("--per-user-tokens-per-day", type=count, metavar="N", help="tokens a day (UTC) of one `user`")
-    create.add_argument("--per-user-spend-per-day", type=amount, metavar="SUM", help="spend a day (UTC) of one `user`")
+    _add_properties(create, is_new=True)
     create.set_defaults(command=_keys_create)
+    edit = actions.add_parser("edit", help="change a key; what is not named stays; in force within 5 s")
+    edit.add_argument("id", metavar="ID")
+    _add_properties(edit, is_new=False)
+    edit.set_defaults(command=_keys_edit)
     listing = actions.add_parser("list", help="list every key, without its secret")
     listing.set_defaults(command=_keys_list)
     for name, command, text in (
+        ("show", _keys_show, "all of a key but its secret, and what it has used"),
         ("revoke", _keys_revoke, "end a key; a running server refuses it within 5 s"),
         ("erase", _keys_erase, "remove all that a revoked key has left: responses, conversations, pages, usage, users"),
         ("rotate", _keys_rotate, "a new key with the rights of an old one, which stays until it is revoked"),
@@ -88,6 +85,38 @@ def add_commands(parsers: Parsers) -> None:
         action.add_argument("--keys-file", type=Path, metavar="FILE")
 
 
+def _or(word: str, kind: Callable[[str], Any]) -> Callable[[str], Any]:
+    """A type of argument that `word` takes away."""
+    return lambda text: None if text == word else kind(text)
+
+
+_LIMITS: dict[str, tuple[Callable[[str], Any], str, str]] = {
+    "per_minute": (count, "N", "calls a minute"),
+    "concurrent": (count, "N", "requests at once"),
+    "tokens_per_minute": (count, "N", "tokens a minute, in and out"),
+    "tokens_per_day": (count, "N", "tokens a day (UTC)"),
+    "tool_calls_per_day": (count, "N", "calls of web tools a day (UTC)"),
+    "spend_per_month": (amount, "SUM", "spend a month (UTC), by [[prices]]"),
+    "per_user_tokens_per_day": (count, "N", "tokens a day (UTC) of one `user`"),
+    "per_user_spend_per_day": (amount, "SUM", "spend a day (UTC) of one `user`"),
+}
+
+_PROPERTIES = ("name", "scopes", "expires_s", *KEY_LIMITS)
+
+
+def _add_properties(parser: argparse.ArgumentParser, *, is_new: bool) -> None:
+    """The options that are properties of a key. Of an edit, what is not given is not in the arguments."""
+    given: dict[str, Any] = {"default": None if is_new else argparse.SUPPRESS}
+    parser.add_argument("--name", required=is_new, help="its holder, for people", **given)
+    given_scopes = {"action": "append", "dest": "scopes", "metavar": "SCOPE", "required": is_new, **given}
+    parser.add_argument("--scope", type=_scope, help=_SCOPES_HELP, **given_scopes)
+    text = "90d, 12h, 30m or 60s from now, or never"
+    parser.add_argument("--expires", dest="expires_s", type=_or("never", duration_s), metavar="90d", help=text, **given)
+    for name, (kind, metavar, text) in _LIMITS.items():
+        option, text = f"--{name.replace('_', '-')}", f"{text}; 0 = no limit, none = the configured one"
+        parser.add_argument(option, type=_or("none", kind), metavar=metavar, help=text, **given)
+
+
 def _registry(arguments: argparse.Namespace, environment: Environment) -> KeyRegistry:
     """The file in `--keys-file` (a path as the shell means it), else what the configuration says."""
     if arguments.keys_file is not None:
@@ -95,21 +124,44 @@ def _registry(arguments: argparse.Namespace, environment: Environment) -> KeyReg
     return registry_of(load_config(arguments.config, arguments.state_dir, environment, needs_secrets=False))
 
 
-def registry_of(config: Config) -> KeyRegistry:
-    """Where the keys of this configuration are."""
-    if config.access.backend == "redis" and config.shared.redis_url is not None:
-        return RedisKeys(config.shared.redis_url.reveal(), config.state_dir)
-    return KeyFile(config.state_dir / config.access.keys_file)
-
-
 def _keys_create(arguments: argparse.Namespace, environment: Environment) -> int:
-    limits = {name: getattr(arguments, name) for name in KEY_LIMITS}
-    wish = KeyRequest(arguments.name, tuple(arguments.scope), arguments.expires, **limits)
-    key, record = _registry(arguments, environment).create(wish)
+    wish = {name: getattr(arguments, name) for name in _PROPERTIES}
+    key, record = _registry(arguments, environment).create(KeyRequest(**wish))
     return _show_key(key, record, as_json=arguments.json)
 
 
-def _public(record: KeyRecord) -> dict[str, object]:
+def _keys_edit(arguments: argparse.Namespace, environment: Environment) -> int:
+    changes = {name: getattr(arguments, name) for name in _PROPERTIES if hasattr(arguments, name)}
+    if not changes:
+        raise InvalidRequest("nothing is to be changed; `gateway keys edit --help` lists what can be")
+    record = _registry(arguments, environment).edit(arguments.id, changes)
+    text = f"key {record.id} for {one_line(record.name)} is changed; in force within 5 s"
+    return tell(_public(record), text, sys.stderr, as_json=arguments.json)
+
+
+def _keys_show(arguments: argparse.Namespace, environment: Environment) -> int:
+    """A line for each property, or one of JSON; `used` are tokens and tool calls of today, and the month's spend."""
+    config = load_config(arguments.config, arguments.state_dir, environment, needs_secrets=False)
+    record = _registry(arguments, environment).find(arguments.id)
+    rows = asyncio.run(_read(config, time.strftime("%Y-%m-01", time.gmtime()), ["day", "key"]))
+    month = [row for row in rows if row["key"] == record.id]
+    day = defaultdict(int, totals([row for row in month if row["day"] == time.strftime("%Y-%m-%d", time.gmtime())]))
+    used = {"tokens_per_day": day["input_tokens"] + day["output_tokens"], "tool_calls_per_day": day["tool_calls"],
+            "spend_per_month": totals(month).get("spend", 0)}  # fmt: skip
+    row = {**_public(record), "last_used": _last_used(config.state_dir).get(record.id), "used": used}
+    shown = {**row, "created": _day(record.created), "expires": _day(record.expires) or "never"}
+    shown["scopes"] = ", ".join(record.scopes)
+    del shown["used"]
+    for name in KEY_LIMITS:
+        own = getattr(record, name)
+        limit = getattr(config.limits, name) if own is None else own
+        shown[name] = f"{sum_text(limit) if limit else 'no limit'}{' (configured)' if own is None else ''}"
+        shown[name] += f"; {sum_text(used[name])} used" if name in used else ""
+    lines = [f"{name.replace('_', ' '):24} {one_line(str(told or '-'))}" for name, told in shown.items()]
+    return tell(row, "\n".join(lines), sys.stdout, as_json=arguments.json)
+
+
+def _public(record: KeyRecord) -> Json:
     """What may be shown of a key."""
     return {name: value for name, value in record_to_json(record).items() if name != "sha256"}
 
@@ -131,11 +183,11 @@ def _keys_list(arguments: argparse.Namespace, environment: Environment) -> int:
     if arguments.json:
         print_json_lines(map(_public, records))
         return 0
-    last_used = _last_used(arguments, environment)
+    last_used = _last_used(arguments.state_dir or environment.state_dir)
     rows = [["id", "name", "scopes", "created", "last used", "expires", "limits"]]
     for record in records:
         limits = [
-            f"{getattr(record, name):g} {name.replace('_', ' ')}"
+            f"{sum_text(getattr(record, name))} {name.replace('_', ' ')}"
             for name in KEY_LIMITS
             if getattr(record, name) is not None
         ]
@@ -149,38 +201,34 @@ def _day(at_s: int | None) -> str:
     return "" if at_s is None else time.strftime("%Y-%m-%d", time.localtime(at_s))
 
 
-def _last_used(arguments: argparse.Namespace, environment: Environment) -> dict[str, str]:
+def _last_used(state_dir: Path) -> dict[str, str]:
     """The last day on which this machine counted something for each key, as far as its file can be read."""
-    path = (arguments.state_dir or environment.state_dir) / STATE_FILE
     try:
-        return {row["key"]: row["day"] for row in read_usage(path, "", ("day", "key"))}  # in the order of days
+        rows = read_usage(state_dir / STATE_FILE, "", ("day", "key"))
+        return {row["key"]: row["day"] for row in rows}  # in the order of days
     except sqlite3.Error:
         return {}
 
 
 def _keys_revoke(arguments: argparse.Namespace, environment: Environment) -> int:
     record = _registry(arguments, environment).revoke(arguments.id)
-    if arguments.json:
-        print_json_lines([{**_public(record), "revoked": True}])
-    else:
-        say(f"key {record.id} for {one_line(record.name)} is revoked\n", sys.stderr)
-    return 0
+    text = f"key {record.id} for {one_line(record.name)} is revoked"
+    return tell({**_public(record), "revoked": True}, text, sys.stderr, as_json=arguments.json)
 
 
 def _keys_erase(arguments: argparse.Namespace, environment: Environment) -> int:
-    if any(record.id == arguments.id for record in _registry(arguments, environment).read()):
+    registry = _registry(arguments, environment)
+    if any(record.id == arguments.id for record in registry.read()):
         raise InvalidRequest(f"key {arguments.id} is still valid; `gateway keys revoke {arguments.id}` comes first")
     config = load_config(arguments.config, arguments.state_dir or environment.state_dir, environment)
     try:
         # By name: no other command of this module needs what serves.
         erased: dict[str, int] = asyncio.run(importlib.import_module("gateway.app.erasing").erase(config, arguments.id))
+        registry.forget(arguments.id)
     except StateDown:
         raise StateUnavailable("the shared state cannot be used (`gateway doctor`); nothing more was removed") from None
-    if arguments.json:
-        print_json_lines([{"id": arguments.id, **erased}])
-    else:
-        say(f"removed of key {arguments.id}: {', '.join(f'{n} {name}' for name, n in erased.items())}\n", sys.stderr)
-    return 0
+    text = f"removed of key {arguments.id}: {', '.join(f'{n} {name}' for name, n in erased.items())}"
+    return tell({"id": arguments.id, **erased}, text, sys.stderr, as_json=arguments.json)
 
 
 def _keys_rotate(arguments: argparse.Namespace, environment: Environment) -> int:
@@ -193,13 +241,12 @@ def _keys_rotate(arguments: argparse.Namespace, environment: Environment) -> int
 def _keys_import(arguments: argparse.Namespace, environment: Environment) -> int:
     records = KeyFile(arguments.file).read_existing()
     added = _registry(arguments, environment).add(records)
-    if arguments.json:
-        print_json_lines([{"added": len(added), "there_before": len(records) - len(added)}])
-    else:
-        say(f"{len(added)} of {len(records)} keys were added; the others were there\n", sys.stderr)
-    return 0
+    text = f"{len(added)} of {len(records)} keys were added; the others were there"
+    row = {"added": len(added), "there_before": len(records) - len(added)}
+    return tell(row, text, sys.stderr, as_json=arguments.json)
 
 
+_CENT = 0.01
 _COLUMNS = ("requests", "input_tokens", "cached_tokens", "output_tokens", "tool_calls", "spend")
 
 
@@ -240,13 +287,14 @@ def _usage(arguments: argparse.Namespace, environment: Environment) -> int:
     config = load_config(arguments.config, arguments.state_dir, environment, needs_secrets=False)
     if arguments.user and "user" not in arguments.by:
         arguments.by = [*(name for name in arguments.by if not together([name, "user"])), "user"]
-    rows = asyncio.run(_read(config, arguments))
+    rows = asyncio.run(_read(config, arguments.since, arguments.by, only_here=arguments.machine))
     if arguments.user:
         secret = load_or_create_secret(config.state_dir / USER_HASH_KEY)
         wanted = People(partial(digest, secret)).hashed("user", account_of(arguments.user))
         rows = [{**row, "user": one_line(arguments.user)} for row in rows if row["user"] == wanted]
     try:
-        names = {record.id: record.name for record in registry_of(config).read()}
+        registry = registry_of(config)
+        names = {**registry.ended(), **{record.id: record.name for record in registry.read()}}
     except (GatewayError, OSError):
         names = {}
     for row in rows:
@@ -259,14 +307,14 @@ def _usage(arguments: argparse.Namespace, environment: Environment) -> int:
     return 0
 
 
-async def _read(config: Config, arguments: argparse.Namespace) -> list[Json]:
+async def _read(config: Config, since: str, by: Sequence[str], *, only_here: bool = False) -> list[Json]:
     """See `UsageReader.read`. Raises StateUnavailable, InvalidRequest."""
     path, redis = config.state_dir / STATE_FILE, None
-    if config.shared.redis_url is not None and not arguments.machine:
+    if config.shared.redis_url is not None and not only_here:
         redis = RedisConnection(config.shared.redis_url.reveal())
     reader = UsageReader(path, SharedUsage(redis, config.usage.keep_days) if redis is not None else None)
     try:
-        return (await reader.read(arguments.since, arguments.by))[0]
+        return (await reader.read(since, by))[0]
     except StateDown:
         raise StateUnavailable("Redis cannot be used; --machine shows what this machine has counted") from None
     except sqlite3.Error as error:
@@ -286,7 +334,8 @@ def _table(rows: list[Json], by: list[str], currency: str) -> str:
     lines = [[*shown, *(name.replace("_", " ") for name in _COLUMNS[:-1]), f"spend {currency}".strip()]]
     for row in [*rows, {shown[0]: "all", **totals([{name: row[name] for name in _COLUMNS} for row in rows])}]:
         figures = [f"{row[name]:,}" for name in _COLUMNS[:-1]]
-        lines.append([*(str(row.get(name) or "-") for name in shown), *figures, f"{row['spend']:,.4f}"])
+        spend = sum_text(row["spend"]) if 0 < row["spend"] < _CENT else f"{row['spend']:,.4f}"
+        lines.append([*(str(row.get(name) or "-") for name in shown), *figures, spend])
     return _aligned(lines, len(shown))
 
 

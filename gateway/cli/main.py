@@ -79,6 +79,8 @@ _EXAMPLES = {
     "restore": "gateway restore /var/backups/gateway.tar",
     "keys": "gateway keys list",
     "keys create": "gateway keys create --name crawler --scope web-search --expires 90d",
+    "keys edit": "gateway keys edit xqrd3myy --per-minute 60 --expires never",
+    "keys show": "gateway keys show xqrd3myy",
     "keys list": "gateway keys list --json",
     "keys revoke": "gateway keys revoke xqrd3myy",
     "keys erase": "gateway keys erase xqrd3myy",

@@ -52,6 +52,15 @@ def print_json_lines(rows: Iterable[Mapping[str, Any]], out: TextIO | None = Non
     (out or sys.stdout).writelines(json.dumps(row) + "\n" for row in rows)
 
 
+def tell(row: Mapping[str, Any], text: str, out: TextIO, *, as_json: bool) -> int:
+    """Print what came of a command: `row` with `--json`, else `text` on `out`. Returns 0."""
+    if as_json:
+        print_json_lines([row])
+    else:
+        say(f"{text}\n", out)
+    return 0
+
+
 def duration_s(text: str) -> int:
     """`90d`, `12h`, `30m` or `60s` as seconds. Raises ArgumentTypeError, like those below."""
     units = {"s": 1, "m": 60, "h": 3600, "d": 86400}

@@ -4,9 +4,11 @@
 """
 
 import argparse
+import sys
 from pathlib import Path
 
 from gateway.cli.options import Parsers, say
+from gateway.cli.unit_files import RESTART
 from gateway.config.environment import Environment
 from gateway.runtime.control import NAME, ask
 from gateway.runtime.fork_server import run_spawned
@@ -30,7 +32,11 @@ def add_commands(parsers: Parsers) -> None:
 
 def _ask(arguments: argparse.Namespace, environment: Environment) -> int:
     folder = arguments.runtime_dir or environment.runtime_dir or _RUNTIME_DIR
-    say(ask(folder / NAME, arguments.name, arguments.timeout_s) + "\n")
+    try:
+        say(ask(folder / NAME, arguments.name, arguments.timeout_s) + "\n")
+    finally:
+        if arguments.name == "reload":
+            say(f"credentials are those of the last start; where one has changed: {RESTART}\n", sys.stderr)
     return 0
 
 

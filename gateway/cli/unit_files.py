@@ -28,6 +28,9 @@ SEARCH = tuple(
     )
 )
 
+RESTART = "systemctl restart gateway.service"
+"""What applies a changed credential: systemd copies them when a service starts."""
+
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "hr": 3600, "d": 86_400}
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)")
 

@@ -38,15 +38,15 @@ export function show(panel) {
         heading = text;
         fill(notes, (ready.notes ?? []).map((note) => h("p", { class: "error" }, note)), ready.waiting_for ? h("p", { class: "hint" }, `waiting for ${ready.waiting_for.join(", ")}`) : null);
       }
-      const { points, step_s: stepS } = await getJson(`/api/admin/history?range=${range.value}`);
-      draw(points, stepS, samples(await getText("/metrics")));
+      const { points, step_s: stepS } = await getJson(`/api/admin/history?range=${range.value}`), { upstreams } = await getJson("/api/admin/upstreams");
+      draw(points, stepS, samples(await getText("/metrics")), upstreams);
     } catch (error) {
       if (error.status === 403) clearInterval(timer);
       fill(charts, error.status === 403 ? h("p", { class: "hint" }, "Figures need a key with the scope admin: ", h("code", {}, "gateway keys create --name console --scope admin …")) : failure(error));
     }
   }
 
-  function draw(points, stepS, metrics) {
+  function draw(points, stepS, metrics, upstreams) {
     const total = (name) => points.reduce((all, point) => all + (point[name] ?? 0), 0);
     const requests = total("requests"), seconds = Math.max(1, points.length * stepS), last = points.findLast((point) => point.p50_ms !== null) ?? {};
     const wrong = total("upstream") + total("failed"), now = points.at(-2) ?? points.at(-1) ?? {};
@@ -66,7 +66,7 @@ export function show(panel) {
       timeChart("Time of an answer", points, [{ name: "median", kind: "line-one", value: (point) => point.p50_ms }, { name: "95 of 100", kind: "line-two", value: (point) => point.p95_ms }], { stepS, unit: " ms" }),
       timeChart("Tokens", points, [{ name: "read", kind: "soft-mark", value: (point) => point.input_tokens }, { name: "written", kind: "good-mark", value: (point) => point.output_tokens }], { stepS, stacked: true }),
       timeChart("CPU of the serving processes", points, [{ name: "CPU", kind: "line-one", value: (point) => point.cpu_percent }], { stepS, unit: " %" }));
-    fill(parts, partsOf(metrics), more);
+    fill(parts, upstreamsOf(upstreams), partsOf(metrics), more);
   }
 
   const more = h("div");
@@ -96,12 +96,22 @@ export function show(panel) {
 
 const state = (isGood) => h("span", { class: isGood ? "good" : "bad" }, isGood ? "up" : "down");
 
+const when = (seconds) => (seconds ? new Date(seconds * 1000).toLocaleString() : "never");
+
+function upstreamsOf(rows) {
+  return table("Upstreams", ["Model", "Upstream", "State", "Last answer", "Last failure", "Calls", "Failed", "Median ms", "Weight"], rows.map((each) => {
+    const failed = each.last_failure > each.last_success, words = failed ? "failed last" : each.last_success ? "answers" : "not called yet";
+    const breaker = each.breaker === "closed" ? "" : each.breaker === "open" ? ", not called for a moment" : ", tried again";
+    return [each.model, each.upstream, h("span", { class: failed ? "bad" : each.last_success ? "good" : null }, words + breaker), when(each.last_success),
+      [when(each.last_failure), each.said ? h("small", {}, ` ${each.said}`) : null], number(each.requests), number(each.failures), number(each.p50_ms ?? NaN), number(each.weight)];
+  }), [5, 6, 7, 8]);
+}
+
 function partsOf(all) {
-  const upstreams = all.filter((each) => each.name === "gateway_upstream_open").map((each) => [`upstream ${each.labels.upstream}`, state(!each.value), `model ${each.labels.model}${each.value ? ": calls are kept away for a moment, it failed too often" : ""}`]);
   const stores = all.filter((each) => each.name === "gateway_store_up").map((each) => [`store ${each.labels.store}`, state(each.value), ""]);
   const started = sum(all, "gateway_process_start_time_seconds");
-  return table("Upstreams, stores and workers", ["Part", "State", "More"], [
-    ...upstreams, ...stores,
+  return table("Stores and workers", ["Part", "State", "More"], [
+    ...stores,
     ["workers", number(sum(all, "gateway_workers")), `${number(sum(all, "gateway_worker_starts_total"))} started, the oldest ${started ? new Date(started * 1000).toLocaleString() : "–"}`],
     ["open files", number(sum(all, "gateway_process_open_files")), `of ${number(sum(all, "gateway_process_max_files"))}`],
   ]);

@@ -44,6 +44,10 @@ _LARGE_HEADERS = (
     f"the upstream's headers are too large; at most {MAX_HEADERS} of {MAX_FIELD_BYTES:,} bytes are read, "
     "the operator must shorten them"
 )
+_REDIRECT = (
+    "the upstream answered with a redirect, which is not followed; the operator must write the address that it leads "
+    "to into base_url"
+)
 _POOL_IDLE_S = 15.0
 """Seconds that an idle connection is kept."""
 _HEADS = 64
@@ -371,9 +375,6 @@ class HttpClient:
         """
         started_s = asyncio.get_running_loop().time()
         response = await self._send("POST", url, body, headers, first_byte_s or self.timeouts.first_byte_s)
-        if 300 <= response.status < 400:
-            response.close()
-            raise UpstreamError("the upstream answered with a redirect, which is not followed")
         return Answer(response, self.timeouts, started_s, self._lingering)
 
     async def get(self, url: str, headers: Mapping[str, str]) -> Answer:
@@ -391,7 +392,7 @@ class HttpClient:
     ) -> aiohttp.ClientResponse:
         try:
             async with asyncio.timeout(first_byte_s):
-                return await self._ask(method, url, body, headers)
+                response = await self._ask(method, url, body, headers)
         except aiohttp.ClientHttpProxyError as error:
             fault = UpstreamError(f"the proxy before the upstream answered {error.status}", code=UNREACHABLE)
             raise _told(fault, f"proxy status {error.status}") from None
@@ -409,6 +410,10 @@ class HttpClient:
             if are_headers_too_large(error):
                 raise UpstreamError(_LARGE_HEADERS, code="upstream_headers_too_large") from error
             raise UpstreamError("the upstream's answer is not valid HTTP") from error
+        if 300 <= response.status < 400:
+            response.close()
+            raise _told(UpstreamError(_REDIRECT), f"status {response.status}")
+        return response
 
     async def _ask(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> aiohttp.ClientResponse:
         session = self._session or self._opened()

@@ -12,8 +12,7 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Any, Protocol
 
 from gateway.domain import Json, Relay, RequestStats
-from gateway.errors import InvalidRequest, UpstreamError, UpstreamTimeout
-from gateway.wire.embeddings import TEXTS_ALONE
+from gateway.errors import TEXTS_ALONE, InvalidRequest, UpstreamError, UpstreamTimeout
 
 _WAIT_S = 120.0
 """Seconds to wait for an answer; 2,048 short texts take a minute on two cores (22 ms for 128 tokens)."""

@@ -18,7 +18,7 @@ from gateway.providers.egress import egress_of
 from gateway.providers.http import Answer, HttpClient, Timeouts, decoded_answer
 from gateway.resilience.bounded_cache import BoundedCache
 from gateway.wire import sse
-from gateway.wire.openai_error import error_in_answer, upstream_error
+from gateway.wire.openai_error import NOT_SERVED, error_in_answer, upstream_error
 from gateway.wire.parameters import Refused, refused_parameter
 from gateway.wire.untrusted_json import tables_in, words_of
 
@@ -143,7 +143,8 @@ class OpenAICompatUpstream:
             stats.upstream_s += time.perf_counter() - started_s
 
     async def listed_models(self) -> list[str]:
-        """The names at `GET /models`, at most _MOST_LISTED. Raises UpstreamError."""
+        """The names at `GET /models`, at most _MOST_LISTED. Raises UpstreamError; with the code NOT_SERVED where the
+        answer is no list of models."""
         headers, url = self._headers, self._url.format("models")
         if self._speaks_messages:
             headers = {**self._messages_headers, "anthropic-version": ANTHROPIC_VERSION}
@@ -155,6 +156,8 @@ class OpenAICompatUpstream:
             listed = decoded_answer(await answer.read(self._max_answer_bytes))
         finally:
             answer.close()
+        if not isinstance(listed, dict) or not isinstance(listed.get("data"), list):
+            raise UpstreamError("the upstream's answer is no list of models", code=NOT_SERVED)
         names = [model["id"] for model in tables_in(listed, "data") if isinstance(model.get("id"), str)]
         return names[:_MOST_LISTED]
 

@@ -19,6 +19,7 @@ _FILES = {
     "JsonRpcRequest": "jsonrpc",
     "SanitizePreviewRequest": "sanitize_preview",
     "NewKeyRequest": "admin_key",
+    "KeyChangesRequest": "admin_key_changes",
 }
 """Components of request bodies, and the files of `schemas/` that they are made of."""
 _WITH_ITEMS = ("compact", "conversation")

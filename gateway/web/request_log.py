@@ -113,7 +113,6 @@ class Recorder:
             if model:
                 metrics.tokens.labels(model, "input").inc(found.used.input_tokens)
                 metrics.tokens.labels(model, "output").inc(found.used.output_tokens)
-                metrics.attempts.labels(model).inc(found.attempts)
                 if found.retries:
                     metrics.retries.labels(model).inc(found.retries)
 
@@ -155,7 +154,6 @@ class _Sum:
 
     used: Used = field(default_factory=Used)
     requests: int = 0
-    attempts: int = 0
     retries: int = 0
 
     def add(self, stats: RequestStats) -> None:
@@ -164,7 +162,6 @@ class _Sum:
             self.used.input_tokens += stats.input_tokens
             self.used.cached_tokens += stats.cached_tokens
             self.used.output_tokens += stats.output_tokens
-            self.attempts += stats.attempts
             self.retries += max(0, stats.attempts - 1)
 
 

@@ -36,10 +36,6 @@ def to_upstream(body: Json, options: UpstreamOptions, *, user: str | None) -> Js
     return {**sent, **options.extra_body}
 
 
-TEXTS_ALONE = "it may take texts alone: LangChain's OpenAIEmbeddings sends them with check_embedding_ctx_length=False"
-"""For a caller whose token ids were refused."""
-
-
 def has_token_ids(body: Json) -> bool:
     """Whether an input of a request is a list of token ids."""
     value = body["input"]

@@ -186,10 +186,12 @@ def upstream_error(status: int, body: Any, retry_after_s: float | None, sent: It
     error = _upstream_error(status, fields, retry_after_s if retry_after_s is not None else _delay_in(fields), said)
     words = (fields.get(name) for name in ("type", "code"))
     kinds = [word for word in words if isinstance(word, str) and _CODE.fullmatch(word) and not word.isdigit()]
-    error.cause, error.said = " ".join(dict.fromkeys((f"status {status}", *kinds))), said
+    error.cause, error.said = scrubbed(" ".join(dict.fromkeys((f"status {status}", *kinds))), sent), said
     return error
 
 
+NOT_SERVED = "upstream_misconfigured"
+"""The code of what an upstream does not serve."""
 _NOT_SERVED = "the upstream does not serve this; the operator must check its base_url and model"
 _OPERATORS: Mapping[int, tuple[str, str]] = {
     401: (
@@ -201,7 +203,7 @@ _OPERATORS: Mapping[int, tuple[str, str]] = {
         "the upstream does not allow this to the gateway's key; the operator must check its rights",
         "upstream_credentials",
     ),
-    **dict.fromkeys((404, 405, 415), (_NOT_SERVED, "upstream_misconfigured")),
+    **dict.fromkeys((404, 405, 415), (_NOT_SERVED, NOT_SERVED)),
 }
 """Statuses that only the operator can mend: the words and the code. Trying again does not help."""
 

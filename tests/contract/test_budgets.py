@@ -15,12 +15,12 @@ import pytest
 from tests.support.paths import ROOT
 
 BUDGETS = {
-    "access": 1826,
-    "app": 1048,
+    "access": 1884,
+    "app": 1082,
     "bench": 6863,
     "calls": 755,
     "child": 418,
-    "cli": 2419,
+    "cli": 2556,
     "config": 843,
     "console": 0,
     "embedded": 345,
@@ -28,16 +28,16 @@ BUDGETS = {
     "geometry": 1019,
     "mcp": 784,
     "ocr": 4686,
-    "providers": 1975,
+    "providers": 1981,
     "resilience": 433,
     "runtime": 1388,
     "sanitize": 6337,
     "schemas": 242,
-    "services": 5864,
+    "services": 5894,
     "shared_state": 1293,
-    "tests": 51886,
-    "top": 892,
-    "web": 3772,
+    "tests": 52345,
+    "top": 923,
+    "web": 3776,
     "wire": 7209,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""

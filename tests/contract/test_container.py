@@ -39,7 +39,7 @@ def test_what_it_sets_is_read_by_the_program() -> None:
     variables = dict(pair.split("=", 1) for words in instructions("ENV") for pair in words.split())
     environment = Environment(variables)
     assert [str(path) for path in instructions("VOLUME")] == [str(environment.state_dir)]
-    assert str(environment.runtime_dir) == "/run/gateway"
+    assert (str(environment.runtime_dir), str(environment.config_file)) == ("/run/gateway", "/etc/gateway/gateway.toml")
     assert variables["GATEWAY_HOST"] == "0.0.0.0"
     assert variables["CREDENTIALS_DIRECTORY"] == "/run/secrets"
     assert instructions("EXPOSE") == [str(Server().port)]

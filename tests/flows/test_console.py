@@ -122,8 +122,12 @@ async def test_every_tab_does_its_job_and_nothing_of_an_answer_becomes_code(
     start_gateway: StartGateway, ocr_url: str
 ) -> None:
     async with scripted_upstream() as upstream, serving(Site({"/tides": PAGE})) as site:
-        upstream.will(stream(*text_stream((HOSTILE[:21], HOSTILE[21:]))))
-        server = await start_gateway(configuration(upstream, site), embedded_ocr(ocr_url))
+        upstream.will(answer({"error": {"message": f"no such model {TITLE}"}}, status=404),
+                      stream(*text_stream((HOSTILE[:21], HOSTILE[21:]))))  # fmt: skip
+        gone = f"[[models]]\nname = 'Gone'\n[[models.upstreams]]\nbase_url = '{upstream.url}'\nmodel = 'm'\n"
+        server = await start_gateway(configuration(upstream, site) + gone, embedded_ocr(ocr_url))
+        body = {"model": "Gone", "messages": [{"role": "user", "content": "hi"}]}
+        assert (await send(server, CHAT, body))[0] == 502
         await send(server, CHAT, {"model": "SvcLLM"})
         alone = await start_gateway("")  # without models of its own
         plan: dict[str, Any] = {
@@ -142,6 +146,8 @@ async def test_every_tab_does_its_job_and_nothing_of_an_answer_becomes_code(
     tabs = report["tabs"]
     assert "invalid_value" in tabs["errors"]
     assert "Median answer" in tabs["status"] and "search provider" in tabs["status"] and "SvcLLM" in tabs["status"]
+    assert "Gone upstream-1 failed last never" in tabs["status"] and "SvcLLM upstream-1 not called" in tabs["status"]
+    assert f"status 404: no such model {TITLE} 1 1" in tabs["status"]
     chat = tabs["try"]["chat"]
     assert "<strong>harbour tax</strong>" in chat and "&lt;script&gt;" in chat and "<img" not in chat
     assert 'href="https://example.com/a"' in chat and "javascript:" not in chat.replace('title="javascript:', "")
@@ -290,7 +296,13 @@ async def test_the_routes_below_api_ask_for_a_key_and_its_scope(start_gateway: S
         method = "GET" if body is None else "POST"
         return (await send(server, server.ops_url + path, body, method=method, key=key, **more))[0]
 
-    for path in ("/api/admin/usage", "/api/admin/requests", "/api/admin/history?range=1h", "/api/admin/keys"):
+    for path in (
+        "/api/admin/usage",
+        "/api/admin/requests",
+        "/api/admin/history?range=1h",
+        "/api/admin/keys",
+        "/api/admin/upstreams",
+    ):
         assert [await status(path), await status(path, outsider), await status(path, server.key)] == [401, 403, 200]
     preview: dict[str, Any] = {"body": {"text": "x"}}
     assert await status("/api/admin/sanitize", **preview) == 401

@@ -1,18 +1,21 @@
 """Metrics: each is documented, and every query of the dashboard and of the alert rules finds its metrics and labels."""
 
+import asyncio
 import json
 import re
 import shutil
 import subprocess
+from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 
 from tests.support.asking import send
-from tests.support.gateways import InProcessGateway, StartGateway, upstream_toml
+from tests.support.gateways import InProcessGateway, StartGateway, start_process, upstream_toml
 from tests.support.paths import ROOT
 from tests.support.promql import WrongQuery, check, samples
-from tests.support.upstream import Upstream, answer, chunk, scripted_upstream, stream, text_stream
+from tests.support.upstream import Script, Upstream, answer, chunk, reset, scripted_upstream, stream, text_stream
 from tests.support.web_tools import tool_call
 
 GRAFANA = ROOT / "docs" / "grafana"
@@ -92,6 +95,101 @@ async def test_every_metric_is_named_in_the_documentation_and_no_other(metrics_t
     for name, labels in {**known, **RARE}.items():
         if not name.endswith("_created"):
             assert documented[name] == labels, name
+
+
+UP_KEY = "not-the-gateways-key"
+
+
+def two_models(first: Upstream, second: Upstream) -> str:
+    """`SvcLLM` on two upstreams, the second of which is tried last."""
+    key = "model = 'm'\napi_key = { credential = 'up' }\n"
+    rows = ((first.url, "weight = 3\n"), (second.url, "weight = 0\nname = 'spare'\n"))
+    tables = "".join(f"[[models.upstreams]]\nbase_url = '{url}'\n{more}{key}" for url, more in rows)
+    return f"[guardrail]\nenabled = 'off'\n[[models]]\nname = 'SvcLLM'\n{tables}"
+
+
+async def rows_of(gateway: InProcessGateway) -> list[dict[str, Any]]:
+    status, told, _ = await send(gateway, gateway.ops_url + "/api/admin/upstreams", method="GET")
+    assert status == 200
+    assert [each["upstream"] for each in told["upstreams"][2:]] in ([], ["embedded-embedding"])
+    return list(told["upstreams"][:2])
+
+
+@pytest.mark.parametrize(
+    ("script", "is_streamed", "failures", "said"),
+    [
+        (answer({"error": {"message": f"Wrong {UP_KEY} in: mail jane.doe@example.org", "type": "auth", "code": UP_KEY}},
+                status=401), False, 1, "status 401 auth [hidden]: Wrong [hidden] in: [hidden]"),
+        (answer({"error": {"message": "out of credit"}}, status=429), False, 1, "status 429: out of credit"),
+        (reset(), False, 1, "disconnected"),
+        (stream(chunk({"content": "cut"}), end=False), True, 1, "upstream_error"),
+        (answer({"error": {"message": "too hot"}}, status=400), False, 0, None),
+        (answer(), False, 0, None),
+    ],
+    ids=["wrong key", "no credit", "reset", "cut", "its caller's fault", "sound"],
+)  # fmt: skip
+async def test_each_upstream_has_a_row_that_says_how_it_failed_last(
+    start_gateway: StartGateway, script: Script, is_streamed: bool, failures: int, said: str | None
+) -> None:
+    async with scripted_upstream() as first, scripted_upstream() as second:
+        first.will(script)
+        second.will(answer())
+        gateway = await start_gateway(two_models(first, second), GATEWAY_CREDENTIAL_UP=UP_KEY)
+        never = {"last_success": None, "last_failure": None, "said": None, "requests": 0, "failures": 0, "p50_ms": None}
+        assert [each.items() >= never.items() for each in await rows_of(gateway)] == [True, True]
+        await post(gateway, "/v1/chat/completions", {**CHAT, "stream": is_streamed})
+        row, spare = await rows_of(gateway)
+    assert (row["model"], row["upstream"], row["weight"], row["breaker"]) == ("SvcLLM", "upstream-1", 3, "closed")
+    assert (row["requests"], row["failures"], row["said"]) == (1, failures, said)
+    assert (row["last_failure"] is not None) is bool(failures)
+    assert (row["p50_ms"] is not None) is (row["last_success"] is not None) is (is_streamed or not failures)
+    assert (spare["upstream"], spare["requests"]) == ("spare", int(bool(failures) and not is_streamed))
+    assert UP_KEY not in gateway.log_text()
+
+
+async def test_a_model_that_nobody_answers_for_is_a_note_until_somebody_does(start_gateway: StartGateway) -> None:
+    async def ready() -> tuple[int, str]:
+        status, told, _ = await send(gateway, gateway.ops_url + "/readyz", method="GET")
+        return status, str(told.get("notes", ""))
+
+    async with scripted_upstream() as first, scripted_upstream() as second:
+        gateway = await start_gateway(two_models(first, second), GATEWAY_CREDENTIAL_UP=UP_KEY)
+        for upstream in (first, second):
+            upstream.will(answer({}, status=500))
+        second.will(answer(), answer({}, status=500))
+        assert await post(gateway, "/v1/chat/completions", CHAT) == 200
+        assert await ready() == (200, "")
+        assert await post(gateway, "/v1/chat/completions", CHAT) == 502
+        status, notes = await ready()
+        assert (
+            status == 200
+            and "upstream spare of SvcLLM failed last, and none answers" in notes
+            and "status 500" in notes
+        )
+        first.will(answer())
+        assert await post(gateway, "/v1/chat/completions", CHAT) == 200
+        assert await ready() == (200, "")
+
+
+@pytest.mark.slow
+async def test_a_row_counts_what_all_workers_have_seen(tmp_path: Path, upstream: Upstream) -> None:
+    upstream.will(*[answer()] * 8, *[answer({}, status=500)] * 12)
+    async with start_process(tmp_path, "workers = 2\n" + upstream_toml(upstream.url)) as gateway:
+        for _ in range(20):
+            await gateway.chat()
+
+        async def seen() -> set[tuple[Any, ...]]:
+            """What either worker tells, each on a connection of its own."""
+            rows = []
+            for _ in range(6):
+                async with aiohttp.request("GET", url, headers=gateway.headers) as reply:
+                    rows.append((await reply.json())["upstreams"][0])
+            return {(row["requests"], row["failures"], row["said"], row["p50_ms"] is None) for row in rows}
+
+        url, wanted = gateway.ops_url + "/api/admin/upstreams", {(20, 12, "status 500", False)}
+        async with asyncio.timeout(20):
+            while await seen() != wanted:  # noqa: ASYNC110 - other processes change it
+                await asyncio.sleep(0.2)
 
 
 async def test_the_tool_calls_retries_and_the_process_are_counted(metrics_text: str) -> None:

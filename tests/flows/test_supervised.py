@@ -90,6 +90,8 @@ async def test_a_reload_answers_whether_the_file_was_taken(tmp_path: Path) -> No
         assert len(gateway.workers()) == 1
         done = await command(tmp_path, "reload")
         assert (done.returncode, done.stdout) == (0, "reloaded\n")
+        assert "credentials are those of the last start" in done.stderr
+        assert "systemctl restart gateway.service" in done.stderr
         gateway.write_config("max_in_flight = -1\n")
         done = await command(tmp_path, "reload")
         assert done.returncode == 1

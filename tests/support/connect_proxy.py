@@ -79,12 +79,12 @@ class PrivateAuthority:
         _openssl(folder, f"req -x509 {_NEW_KEY} -days 2 -subj /CN=Test-CA -keyout ca.key -out ca.pem "
                  "-addext basicConstraints=critical,CA:TRUE -addext keyUsage=keyCertSign")  # fmt: skip
 
-    def server_context(self, name: str) -> ssl.SSLContext:
-        """For a server with a certificate for `name`."""
+    def server_context(self, name: str, days: int = 2) -> ssl.SSLContext:
+        """For a server with a certificate for `name`; it has expired with `days` below 0."""
         (self._folder / "ext").write_text(f"subjectAltName=DNS:{name}\n")
         _openssl(self._folder, f"req {_NEW_KEY} -subj /CN={name} -keyout server.key -out server.csr")
-        _openssl(self._folder, "x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 "
-                 "-extfile ext -out server.pem")  # fmt: skip
+        _openssl(self._folder, "x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial "
+                 f"-days {days} -extfile ext -out server.pem")  # fmt: skip
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(self._folder / "server.pem", self._folder / "server.key")
         return context

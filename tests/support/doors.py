@@ -21,8 +21,7 @@ import aiohttp
 import orjson
 from aiohttp import web
 
-from gateway.access.keys import KeyFile, KeyRequest, record_to_json
-from gateway.access.private_files import write_private
+from gateway.access.keys import KeyFile, KeyRequest
 from gateway.access.usage import read_usage
 from gateway.shared_state.sqlite_state import STATE_FILE
 from tests.support import upstream as up
@@ -278,12 +277,8 @@ class Stage:
         return self._keys.create(KeyRequest("door", scopes or SCOPES, **limits))[0]
 
     async def change_key(self, key: str, **fields: Any) -> None:
-        """Write other fields into a key's record; the server has read them when this returns."""
-        records = [record_to_json(each) for each in self._keys.read()]
-        for record in records:
-            if record["id"] == key.split("_")[1]:
-                record |= fields
-        write_private(self._keys.path, orjson.dumps({"version": 1, "keys": records}))
+        """Change properties of a key; the server has read them when this returns."""
+        self._keys.edit(key.split("_")[1], fields)
         await self._is_read()
 
     async def rotate(self, key: str) -> str:

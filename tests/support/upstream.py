@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import json
 import socket
+import ssl
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
@@ -121,7 +122,7 @@ class Upstream:
 
 
 @asynccontextmanager
-async def scripted_upstream() -> AsyncIterator[Upstream]:
+async def scripted_upstream(tls: ssl.SSLContext | None = None) -> AsyncIterator[Upstream]:
     upstream = Upstream()
     tasks: set[asyncio.Task[Any]] = set()
 
@@ -134,9 +135,9 @@ async def scripted_upstream() -> AsyncIterator[Upstream]:
         finally:
             tasks.discard(task)
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0, limit=64 * 1024, backlog=1024)
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, limit=64 * 1024, backlog=1024, ssl=tls)
     port = server.sockets[0].getsockname()[1]
-    upstream.url = f"http://127.0.0.1:{port}/v1"
+    upstream.url = f"https://localhost:{port}/v1" if tls else f"http://127.0.0.1:{port}/v1"
     try:
         yield upstream
     finally:

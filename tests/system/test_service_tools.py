@@ -74,13 +74,22 @@ def test_the_doctor_finds_a_sound_installation_sound_and_names_a_fault(service: 
     service.manage("install")  # mends the modes of the file that `configure` has just written
     done = service.gateway("doctor", check=False)
     assert done.returncode == 0, done.stdout
+    service.machine.run(
+        "sh", "-c", "cp -p /etc/gateway/credentials/llm /root/llm; echo other > /etc/gateway/credentials/llm"
+    )
     service.machine.run("chmod", "0640", "/etc/gateway/credentials/llm")
     service.machine.run("touch", f"{STATE}/of-root")
     done = service.gateway("doctor", check=False)
     assert done.returncode == 1
     assert "chmod 0600 /etc/gateway/credentials/llm" in done.stdout
     assert "1 files in /var/lib/gateway belong to another user" in done.stdout
+    told = "another credential 'llm'\n      mend: systemctl restart gateway.service"
+    assert told in done.stdout
     service.machine.run("chmod", "0600", "/etc/gateway/credentials/llm")
+    service.systemctl("restart", "gateway.service")
+    assert told not in service.gateway("doctor", check=False).stdout
+    service.machine.run("mv", "/root/llm", "/etc/gateway/credentials/llm")
+    service.systemctl("restart", "gateway.service")
     service.machine.run("rm", f"{STATE}/of-root")
 
 
@@ -115,6 +124,8 @@ SAID = {
     "restore": "a gateway serves from /var/lib/gateway",
     "keys": "dev",
     "keys create": "for crawler, scopes web-search; it is not shown again",
+    "keys edit": "key ID for crawler is changed",
+    "keys show": "expires                  never",
     "keys list": '"name": "dev"',
     "keys rotate": "key ID stays valid",
     "keys import": "keys were added; the others were there",
@@ -139,7 +150,8 @@ no gateway."""
 
 
 def test_the_commands_of_the_help_and_the_documents_are_about_the_installed_service(service: InstalledService) -> None:
-    machine = service.machine
+    machine, untold = service.machine, _EXAMPLES.keys() - SAID.keys()
+    assert untold == {"serve", "llm-server", "ocr-server", "ocr", "completion", "manual", "upgrade"}
     machine.write("/root/tour/handbook/two.md", "# Another page\n\nAbout kingfishers.\n")
     machine.run("sh", "-c", f"mkdir -p /var/backups /root/tour/old && cp {STATE}/keys.json /root/tour/old")
     assert service.load(1).result()["errors"] == {}

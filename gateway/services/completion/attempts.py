@@ -174,6 +174,11 @@ class UpstreamHealth:
         """Whether the breaker that holds for all callers is open or half-open."""
         return self._silence.breaker.is_open
 
+    @property
+    def closure(self) -> float:
+        """Of that breaker: 0 closed, 0.5 half-open: the next call is a probe, 1 open."""
+        return (0.5 if self._silence.breaker.wait_s <= 0 else 1.0) if self.is_open else 0.0
+
     def wait_s(self, caller: str, *, is_last: bool = False) -> float:
         """Seconds until `take` may answer True; 0 when it would now. `is_last`: there is no other upstream to call."""
         own = None if is_last else self._own.get(caller)
@@ -272,8 +277,11 @@ class Target:
 
     `weight` orders the upstreams of a model; 0 is tried last. `speaks`: the routes beside chat that it has itself, of
     `responses` and `messages`. `first_event_wait_s`: seconds until the answer's status is sent even though the upstream
-    has sent nothing. `listing`: asks it which models it has. `fault`: the cause of its last failure; `told_s`: when
-    each cause was logged.
+    has sent nothing. `listing`: asks it which models it has. `told_s`: when each cause of a failure was logged.
+
+    What this process has seen of it: `calls` and `failures` are counted, `times` are the seconds that its answers took
+    to begin, or to be whole, since somebody has taken them; `answered_at` and `failed_at` are unix seconds, 0 for
+    never; `fault` is the cause of its last failure, with the upstream's words, none of them of a request.
     """
 
     upstream: CompletionUpstream
@@ -286,6 +294,11 @@ class Target:
     fault: str = ""
     told_s: dict[str, float] = field(default_factory=dict)
     budget: RetryBudget = field(default_factory=RetryBudget)
+    calls: int = 0
+    failures: int = 0
+    times: list[float] = field(default_factory=list)
+    answered_at: float = 0.0
+    failed_at: float = 0.0
 
     @property
     def has_tools(self) -> bool:
@@ -335,6 +348,7 @@ class Attempt:
     target: Target
     begun: bool = False
     caller: str = ""
+    since_s: float = 0.0
 
     @property
     def maker(self) -> str:
@@ -343,8 +357,16 @@ class Attempt:
 
     def begin(self) -> None:
         """Call when the first event is passed on: from here on no error is retried. The upstream counts as healthy."""
-        self.begun = True
+        if not self.begun:
+            self.begun = True
+            self.answered()
         self.target.health.succeeded(self.caller)
+
+    def answered(self) -> None:
+        """Note that the upstream has answered, and how long it took."""
+        target = self.target
+        target.times.append(time.perf_counter() - self.since_s)
+        target.answered_at = time.time()
 
 
 class Plan:
@@ -380,6 +402,8 @@ class Plan:
         attempt = self._next_attempt(stats.key_id)
         target = attempt.target
         target.budget.request()
+        target.calls += 1
+        attempt.since_s = time.perf_counter()
         self._made += 1
         stats.attempts += 1
         stats.model, stats.upstream = attempt.entry.name, target.upstream.name
@@ -391,6 +415,7 @@ class Plan:
         was_open = health.is_open
         if error is None:
             if not attempt.begun:
+                attempt.answered()
                 health.succeeded(attempt.caller)
                 _tell_breaker(attempt, was_open=was_open)
             return False
@@ -474,20 +499,25 @@ def _in_order(targets: Sequence[Target]) -> Sequence[Target]:
 
 
 def _tell(attempt: Attempt, error: UpstreamError, asked: Any) -> None:
-    """An event in the log for a fault of an upstream or a refusal, at most one of a kind in _TELL_EVERY_S."""
+    """An event in the log for a fault of an upstream or a refusal, at most one of a kind in _TELL_EVERY_S. One that a
+    caller can correct is an answer; 429 is none."""
     cause, target, now_s = error.cause or error.code, attempt.target, time.monotonic()
-    is_refusal = isinstance(error, UpstreamRefused)
-    if not is_refusal:
-        target.fault = cause
-    if now_s - target.told_s.get(cause, float("-inf")) < _TELL_EVERY_S:
+    is_refusal, is_due = isinstance(error, UpstreamRefused), now_s - target.told_s.get(cause, -1e9) >= _TELL_EVERY_S
+    said = without_quotations(error.said, asked) if is_due else ""
+    if not is_refusal or error.status == 429:
+        target.failures, target.failed_at = target.failures + 1, time.time()
+        if said or not target.fault.startswith(cause):  # words that were told a moment ago stay
+            target.fault = f"{cause}: {said}" if said else cause
+    elif not attempt.begun:
+        attempt.answered()
+    if not is_due:
         return
     if len(target.told_s) >= _MOST_CAUSES:
         target.told_s.clear()
     target.told_s[cause] = now_s
     told = {"model": attempt.entry.name, "upstream": target.upstream.name, "cause": cause}
-    if said := without_quotations(error.said, asked):
+    if said:
         told["said"] = said
-        target.fault = target.fault if is_refusal else f"{cause}: {said}"
     if is_refusal:
         logs.event("upstream_refused", told)
     else:

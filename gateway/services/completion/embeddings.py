@@ -4,7 +4,7 @@ Model table, retries, fallbacks, queues and health are those of completions.
 """
 
 from gateway.domain import Json, RequestStats
-from gateway.errors import UpstreamRefused
+from gateway.errors import TEXTS_ALONE, UpstreamRefused
 from gateway.services.completion.service import FREE, CompletionService
 from gateway.wire import embeddings as wire
 
@@ -37,7 +37,7 @@ class EmbeddingService:
                         answer = await target.upstream.complete(sent, stats, route=_ROUTE)
                     except UpstreamRefused as error:
                         if error.status == 400 and wire.has_token_ids(body):
-                            error.message += f" ({wire.TEXTS_ALONE})"
+                            error.message += f" ({TEXTS_ALONE})"
                         raise
                     if held is not None:
                         held.answered(wire.told_usage(answer))

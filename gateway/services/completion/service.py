@@ -7,7 +7,7 @@ retries, `wire` normalises.
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing, nullcontext
 from functools import partial
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from gateway.access.sealing import Sealer
 from gateway.domain import CallBudget, EventBatch, EventStream, Json, Relay, RequestStats
 from gateway.errors import BudgetSpent, UpstreamError, UpstreamTimeout
 from gateway.ports import ImageSource, OwnUseCounter
-from gateway.services.completion.attempts import Attempt, ModelEntry, Plan
+from gateway.services.completion.attempts import Attempt, ModelEntry, Plan, Target
 from gateway.services.completion.images import inline_images
 from gateway.services.completion.model_names import ModelNames
 from gateway.services.completion.turns import SealedStates, Turn, TurnMemory
@@ -31,6 +31,8 @@ from gateway.wire.untrusted_json import count_in, table_in, utf8_size
 
 FREE = nullcontext()
 """In the place of a reservation where nothing binds."""
+_LATELY_S = 600.0
+"""For how long a failure after which nobody has called again is a note."""
 _AFTER_FINISH_S = 5.0
 """Seconds to wait for usage and `[DONE]` after the finish reason."""
 _MOST_AFTER_FINISH = 64
@@ -52,6 +54,10 @@ class CompletionService:
         self.user_key = user_key
         self.models = tuple(models)
         self._names = ModelNames(models)
+
+    def upstreams(self) -> Iterator[tuple[str, Target]]:
+        """Each upstream, with the name of its model."""
+        return ((entry.name, target) for entry in self.models for target in entry.targets)
 
     def resolve(self, name: str) -> ModelEntry:
         """The entry of a name (`ModelNames`). Raises ModelNotFound."""
@@ -194,13 +200,16 @@ class CompletionService:
         return sent if call.held is None else call.held.clipped(sent, options.rules.rename)
 
     def notes(self) -> list[str]:
-        """What an operator must know: upstreams that are not called for a while, and why."""
-        return [
-            f"upstream {target.upstream.name} of {entry.name} keeps failing and is left alone: {target.fault}"
-            for entry in self.models
-            for target in entry.targets
-            if target.health.is_open
-        ]
+        """What an operator must know: upstreams that are not called for a while, models whose upstreams all failed
+        when they were called last, and why."""
+        notes, since = list[str](), time.time() - _LATELY_S
+        for entry in self.models:
+            is_down = all(each.failed_at > max(each.answered_at, since) for each in entry.targets)
+            for target in entry.targets:
+                what = "keeps failing and is left alone" if target.health.is_open else "failed last, and none answers"
+                if is_down or target.health.is_open:
+                    notes.append(f"upstream {target.upstream.name} of {entry.name} {what}: {target.fault}")
+        return notes
 
     def carrier(self, owner: str, stats: RequestStats) -> Carrier:
         """Hands the states of this request's answer to its client, the key `owner`, and reads those that it has."""

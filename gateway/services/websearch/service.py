@@ -230,19 +230,21 @@ class WebSearchService:
             return UpstreamUnavailable(
                 f"the search provider {provider.name} keeps failing and is not asked for {wait_s} s"
             )
-        error: GatewayError | None = None
+        told = "release"
         try:
             async with asyncio.timeout(limit_s):
-                return await self._ask(provider, request, call)
+                answer = await self._ask(provider, request, call)
+            told = "succeeded"
+            return answer
         except TimeoutError:
-            error = UpstreamTimeout(f"the search provider {provider.name} did not answer in time")
-        except (UpstreamError, EngineMissing) as caught:
-            error = caught
+            told = "failed"
+            return UpstreamTimeout(f"the search provider {provider.name} did not answer in time")
+        except (UpstreamError, EngineMissing) as error:
+            told = "failed" if isinstance(error, UpstreamTimeout | UpstreamUnavailable) else told
+            return error
         finally:
             if breaker is not None:
-                is_its_fault = isinstance(error, UpstreamTimeout | UpstreamUnavailable)
-                (breaker.failed if is_its_fault else breaker.succeeded if error is None else breaker.release)()
-        return error
+                getattr(breaker, told)()
 
     def _ask(self, provider: SearchProvider, request: SearchRequest, call: WebCall) -> Awaitable[Json]:
         if provider.results_are_per_key:

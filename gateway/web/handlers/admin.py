@@ -1,11 +1,11 @@
-"""The data of the console, on the ops listener alone, for keys with the scope `admin`: usage, the last requests, what
-the sanitizer would do with a text, and the keys themselves.
+"""The data of the console, on the ops listener alone, for keys with the scope `admin`: usage, the last requests,
+upstreams, what the sanitizer would do with a text, and the keys themselves.
 """
 
 import asyncio
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -17,7 +17,7 @@ from gateway.access.keys import KeyRecord, KeyRegistry, KeyRequest, record_to_js
 from gateway.access.usage import GROUPS, UsageReader, is_day, together
 from gateway.config.dump import config_text
 from gateway.config.settings import Config
-from gateway.domain import KEY_LIMITS, Json, WebCall
+from gateway.domain import Json, WebCall
 from gateway.errors import InvalidRequest, StateUnavailable
 from gateway.resilience.single_flight import in_thread
 from gateway.sanitize.report import preview
@@ -29,8 +29,9 @@ from gateway.web.history import FAULT_RANGES, RANGES, History
 from gateway.web.replies import JsonReply
 from gateway.web.state import CALL
 
-# Keys for the console, on the operations listener alone, for keys with the scope `admin`: listed, made, rotated and
-# revoked. A new key is shown once, in the answer that made it. Whoever holds an admin key can make keys of any scope.
+# Keys for the console, on the operations listener alone, for keys with the scope `admin`: listed, made, edited,
+# rotated and revoked. A new key is shown once, in the answer that made it. Whoever holds an admin key can make keys of
+# any scope.
 
 
 T = TypeVar("T")
@@ -42,6 +43,7 @@ class AdminKeysHandler:
     def __init__(self, registry: KeyRegistry) -> None:
         self._registry = registry
         self.check = by_schema(schemas.load("admin_key"))
+        self.check_changes = by_schema(schemas.load("admin_key_changes"))
 
     async def listing(self, request: web.Request) -> web.StreamResponse:
         """`{keys: [{id, name, scopes, created, expires?, limits…}], own}`, newest first; `own` is the caller's id."""
@@ -54,15 +56,20 @@ class AdminKeysHandler:
         call = request[CALL]
         body: Json = call.body
         call.body = None
-        days = body.get("expires_days")
-        wanted = KeyRequest(
-            name=body["name"],
-            scopes=tuple(body["scopes"]),
-            expires_s=None if days is None else days * 86_400,
-            **{name: body.get(name) for name in KEY_LIMITS},
-        )
-        key, record = await _in_thread(self._registry.create, wanted)
+        key, record = await _in_thread(self._registry.create, KeyRequest(**_properties(body)))
         return JsonReply({"key": key, "record": _shown(record)})
+
+    async def edit(self, request: web.Request) -> web.StreamResponse:
+        """`{record}`: what the body does not have stays, null takes a limit or the expiry away. Raises NotFound, and
+        InvalidRequest where the key that asks would lose `admin`: it could not undo that."""
+        call, key_id = request[CALL], request.match_info["key_id"]
+        body: Json = call.body
+        call.body = None
+        if key_id == call.stats.key_id and "admin" not in body.get("scopes", ("admin",)):
+            text = "this is the key you are using; take `admin` from it with another one, or by `gateway keys edit`"
+            raise InvalidRequest(text, param="scopes")
+        record = await _in_thread(self._registry.edit, key_id, _properties(body))
+        return JsonReply({"record": _shown(record)})
 
     async def rotate(self, request: web.Request) -> web.StreamResponse:
         """As `create`: a key with the rights of another one, which stays valid. Raises NotFound."""
@@ -78,6 +85,15 @@ class AdminKeysHandler:
             )
         record = await _in_thread(self._registry.revoke, key_id)
         return JsonReply({"revoked": record.id})
+
+
+def _properties(body: Json) -> Json:
+    """The fields of a body as `KeyRequest` and `KeyRegistry.edit` name them."""
+    fields = dict(body)
+    if "expires_days" in fields:
+        days = fields.pop("expires_days")
+        fields["expires_s"] = None if days is None else days * 86_400
+    return fields
 
 
 async def _in_thread(work: Callable[..., T], *arguments: object) -> T:
@@ -101,6 +117,12 @@ def _range_of(request: web.Request, ranges: Collection[str], default: str) -> st
     return name
 
 
+def _named(rows: list[Json], request: web.Request) -> list[Json]:
+    """The same, with the `name` of each row's key."""
+    names = request[CALL].server.keys.names()
+    return [{**row, "name": names[row["key"]]} if row.get("key") in names else row for row in rows]
+
+
 MAX_PREVIEW_BYTES = 65_536
 """Largest body of a preview. Its scan takes 20 ms at most."""
 
@@ -109,21 +131,23 @@ _MAX_ROWS = 10_000
 """A year of thirty keys."""
 
 
-class AdminHandler:
-    """`currency` of what was spent, empty without prices."""
+Rows = Callable[[], Awaitable[list[Json]]]
 
-    def __init__(self, history: History, usage: UsageReader, config: Config, currency: str, tools: WebTools) -> None:
-        self._history = history
+
+class AdminHandler:
+    """`upstreams`: see `Sampler.upstreams`."""
+
+    def __init__(self, history: History, usage: UsageReader, config: Config, tools: WebTools, upstreams: Rows) -> None:
+        self._history, self._tools, self._upstreams = history, tools, upstreams
         self._usage = usage
         self._config = config
-        self._currency = currency
-        self._tools = tools
+        self._currency = config.prices[0].currency if config.prices else ""
         self.check = by_schema(schemas.load("sanitize_preview"))
 
     async def usage(self, request: web.Request) -> web.StreamResponse:
         """`{since, by, currency, machines, rows: [{day?, key?, name?, model?, tool?, user?, session?, requests,
         input_tokens, cached_tokens, output_tokens, tool_calls, spend}]}` from the day `since` on, summed by the groups
-        of `by`; `name` is that of the key, while there is one, `user` and `session` are hashes. `machines` is `all`, or
+        of `by`; `name` is that of the key, until it is erased, `user` and `session` are hashes. `machines` is `all`, or
         `this`: without Redis, while it is away, and where the query says `machines=this`.
 
         Raises InvalidRequest, StateUnavailable.
@@ -139,11 +163,7 @@ class AdminHandler:
         if problem := together(by):
             raise InvalidRequest(f"by: {problem}", param="by")
         rows, of_all = await self._rows(since, by, only_here=request.query.get("machines") == "this")
-        rows = rows[-_MAX_ROWS:]
-        names = request[CALL].server.keys.names()
-        for row in rows:
-            if row.get("key") in names:
-                row["name"] = names[row["key"]]
+        rows = _named(rows[-_MAX_ROWS:], request)
         return JsonReply(
             {
                 "since": since,
@@ -165,12 +185,13 @@ class AdminHandler:
             raise StateUnavailable("the usage of keys cannot be read; see the notes of /readyz") from None
 
     async def requests(self, request: web.Request) -> web.StreamResponse:
-        """`{requests: [record]}`, the newest first; see `History.last`. With `range`, `endpoint` and `code` those
-        behind a count of `errors`. Raises InvalidRequest."""
+        """`{requests: [record]}`, the newest first; see `History.last`. `name` is that of the record's `key`. With
+        `range`, `endpoint` and `code` those behind a count of `errors`. Raises InvalidRequest."""
         asked = request.query
         request[CALL].server.recorder.flush()
         name = _range_of(request, FAULT_RANGES, "") if "range" in asked else ""
-        return JsonReply({"requests": await self._history.last(name, asked.get("endpoint", ""), asked.get("code", ""))})
+        records = await self._history.last(name, asked.get("endpoint", ""), asked.get("code", ""))
+        return JsonReply({"requests": _named(records, request)})
 
     async def errors(self, request: web.Request) -> web.StreamResponse:
         """`{range, rows}`; see `History.faults`. `range` is one of FAULT_RANGES. Raises InvalidRequest."""
@@ -195,6 +216,10 @@ class AdminHandler:
         config = self._config
         shown = {"path": str(config.file or ""), "text": config_text(config), "guardrail_off": config.guardrail_off}
         return JsonReply(shown)
+
+    async def upstreams(self, request: web.Request) -> web.StreamResponse:
+        """`{upstreams: [row]}`, of all workers; see `Sampler.upstreams`."""
+        return JsonReply({"upstreams": await self._upstreams()})
 
     async def sanitize(self, request: web.Request) -> web.StreamResponse:
         """What the detectors find in a text and what becomes of it; see `sanitize.report.preview`. `guardrail_off`:

@@ -10,7 +10,7 @@ from functools import cached_property
 from importlib import resources
 
 from aiohttp import hdrs, web
-from prometheus_client import CollectorRegistry, generate_latest, multiprocess
+from prometheus_client import generate_latest
 
 from gateway.domain import Json
 from gateway.web.handlers.documents import PAGE_HEADERS, DocumentPages
@@ -87,21 +87,18 @@ METRICS_TYPE = "text/plain; version=0.0.4"
 
 class OpsPages:
     """The listener's handlers. `waiting()`: names of the parts that are not ready yet. `hosts`: what a request may name
-    as Host (see `only_own_hosts`). `metrics_folder`: where several workers write their metrics; empty for a single
-    process. `openapi` makes the document of the routes below `/api` (`openapi.document`)."""
+    as Host (see `only_own_hosts`). `openapi` makes the document of the routes below `/api` (`openapi.document`)."""
 
     def __init__(
         self,
         server: ServerState,
         waiting: Callable[[], list[str]],
         hosts: Collection[str] = (),
-        metrics_folder: str = "",
         openapi: Callable[[], Json] = dict,
     ) -> None:
         self._server = server
         self._waiting = waiting
         self._hosts = hosts
-        self._metrics_folder = metrics_folder
         self._openapi = openapi
         self._documents = DocumentPages({"interface": lambda: reference(openapi())})
 
@@ -136,11 +133,8 @@ class OpsPages:
     async def metrics(self, request: web.Request) -> web.Response:
         """All metrics in Prometheus' text format; with several workers, of all of them together."""
         self._server.recorder.flush()
-        registry = self._server.metrics.registry
-        if self._metrics_folder:
-            registry = CollectorRegistry()
-            multiprocess.MultiProcessCollector(registry, path=self._metrics_folder)  # type: ignore[no-untyped-call]
-        return web.Response(body=generate_latest(registry), headers={"Content-Type": METRICS_TYPE})
+        body = generate_latest(self._server.metrics.of_all())
+        return web.Response(body=body, headers={"Content-Type": METRICS_TYPE})
 
     async def openapi(self, request: web.Request) -> web.Response:
         """The OpenAPI document."""

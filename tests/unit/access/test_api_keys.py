@@ -5,6 +5,9 @@ import os
 import resource
 import stat
 import threading
+import time
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -87,11 +90,51 @@ def test_rotation_gives_a_second_key_with_the_same_rights(path: Path) -> None:
     assert [each.entry()[1].identity for each in (record, rotated, third)] == [record.id] * 3
 
 
+@pytest.mark.parametrize(
+    ("changes", "fields"),
+    [
+        ({"name": "other", "per_minute": 7}, {"name": "other", "per_minute": 7}),
+        ({"per_minute": None}, {"per_minute": None}),
+        ({"per_minute": 0, "spend_per_month": 0.00000042}, {"per_minute": 0, "spend_per_month": 4.2e-07}),
+        ({"scopes": ["ocr", "ocr"]}, {"scopes": ("ocr",)}),
+        ({"expires_s": None}, {"expires": None}),
+    ],
+)
+def test_an_edit_changes_what_it_names_and_is_in_the_audit_log(
+    path: Path, changes: dict[str, Any], fields: dict[str, Any]
+) -> None:
+    _, before = KeyFile(path).create(replace(REQUEST, expires_s=60))
+    record = KeyFile(path).edit(before.id, changes)
+    assert record == replace(before, **fields) and KeyFile(path).read() == [record]
+    logged = orjson.loads(path.with_name("audit.jsonl").read_bytes().splitlines()[-1])
+    told = {name: list(each) if name == "scopes" else each for name, each in fields.items()}
+    assert logged["action"] == "edited" and all(logged.get(name) == told[name] for name in told)
+    assert KeyFile(path).edit(before.id, {"expires_s": 90}).expires == pytest.approx(time.time() + 90, abs=5)
+
+
+def test_the_name_of_a_revoked_key_is_kept_until_it_is_forgotten(path: Path) -> None:
+    keys = KeyFile(path)
+    ended, stays = (keys.create(replace(REQUEST, name=name))[1].id for name in ("gone", "here"))
+    keys.revoke(ended)
+    store = KeyStore(path, clock=(clock := Clock()))
+    assert not store.is_live(ended) and store.names() == {ended: "gone", stays: "here"}
+    assert stat.S_IMODE(path.with_name("keys-ended.json").stat().st_mode) == 0o600
+    keys.forget(ended)
+    clock.now += 1.1
+    assert store.is_live(stays) and store.names() == {stays: "here"} and keys.ended() == {}
+    assert b"gone" not in path.with_name("keys-ended.json").read_bytes()
+
+
 def test_wrong_scopes_and_unknown_ids_are_told(path: Path) -> None:
-    with pytest.raises(InvalidRequest, match="web-search, chat, responses, ocr"):
-        KeyFile(path).create(KeyRequest(name="x", scopes=("everything",)))
-    with pytest.raises(NotFound):
-        KeyFile(path).revoke("none")
+    keys = KeyFile(path)
+    for scopes in (("everything",), ()):
+        with pytest.raises(InvalidRequest, match="web-search, chat, responses, ocr"):
+            keys.create(KeyRequest(name="x", scopes=scopes))
+        with pytest.raises(InvalidRequest, match="web-search, chat, responses, ocr"):
+            keys.edit("none", {"scopes": scopes})
+    for change in (keys.revoke, keys.rotate, keys.find, partial(keys.edit, changes={"name": "x"})):
+        with pytest.raises(NotFound):
+            change("none")
 
 
 def _create(path: Path) -> None:

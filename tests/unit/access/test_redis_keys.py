@@ -84,9 +84,16 @@ async def test_a_key_that_is_made_or_revoked_anywhere_holds_everywhere_within_fi
     key, key_id = await create(keys)
     await until(lambda: is_accepted(one, key) and is_accepted(two, key), 5)
     assert one.lookup(key).spend_per_month == 2.5 and one.is_live(key_id)
+    await asyncio.to_thread(keys.edit, key_id, {"spend_per_month": None, "scopes": ("ocr",), "per_minute": 0})
+    await until(lambda: one.lookup(key).scopes == two.lookup(key).scopes == {"ocr"}, 5)
+    assert (two.lookup(key).spend_per_month, two.lookup(key).per_minute) == (None, 0)
     await asyncio.to_thread(keys.revoke, key_id)
     await until(lambda: not is_accepted(one, key) and not is_accepted(two, key), 5)
-    assert not two.is_live(key_id)
+    assert not two.is_live(key_id) and one.names()[key_id] == two.names()[key_id] == "one"
+    other = RedisKeys(server.url, tmp_path / "other")
+    await asyncio.to_thread(other.forget, key_id)
+    await until(lambda: key_id not in one.names(), 5)
+    assert await asyncio.to_thread(keys.ended) == {}
 
 
 @pytest.mark.slow

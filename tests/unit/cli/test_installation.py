@@ -4,13 +4,16 @@ import asyncio
 import json
 import os
 import socket
+import time
 from pathlib import Path
 
 import pytest
 
 from gateway.access.keys import KeyFile, KeyRequest
 from gateway.cli.main import main
+from tests.support.connect_proxy import ConnectProxy, PrivateAuthority
 from tests.support.redis_server import running_redis
+from tests.support.upstream import Script, answer, raw, scripted_upstream, silent
 
 Output = pytest.CaptureFixture[str]
 
@@ -118,11 +121,16 @@ def test_a_file_of_no_unit_is_checked_alone_and_shown_without_secrets(
     assert "llm" in shown.split("api_key")[1].splitlines()[0] and "not-a-real-key" not in shown
 
 
-def test_the_doctor_finds_nothing_wrong_with_what_is_sound(machine: Machine, capsys: Output) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as upstream:
-        machine.write(upstream=f"http://127.0.0.1:{upstream.getsockname()[1]}/v1")
-        machine.run("doctor")
+async def test_the_doctor_finds_nothing_wrong_with_what_is_sound(machine: Machine, capsys: Output) -> None:
+    async with scripted_upstream() as upstream:
+        upstream.will(answer(listing("other", "m")))
+        with socket.create_server(("127.0.0.1", 0)) as searx:
+            port = searx.getsockname()[1]
+            machine.write(f"[search]\nprovider = 'searxng'\nbase_url = 'http://127.0.0.1:{port}'\n", upstream.url)
+            await asyncio.to_thread(machine.run, "doctor")
     said = capsys.readouterr().out
+    assert f"ok    SvcLLM: its upstream at {upstream.url[7:-3]} answers and lists the model" in said
+    assert upstream.last.path == "/v1/models" and upstream.last.headers["authorization"] == "Bearer not-a-real-key"
     assert f"ok    {machine.file} is valid for {machine.units / 'gateway.service'}" in said
     assert "ok    127.0.0.1:" in said and "accepts connections" in said
     assert f"ok    1 keys in {machine.state / 'keys.json'}" in said
@@ -149,7 +157,153 @@ def test_the_doctor_names_each_fault_and_its_remedy(machine: Machine, capsys: Ou
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert found[0]["ok"] and not found[0]["remedy"]
     assert any(not each["ok"] and each["remedy"] == f"chmod 0600 {machine.credential}" for each in found)
-    assert "127.0.0.1:1 does not answer" in said and "see models[0].upstreams[0].base_url" in said
+
+
+KEY = "not-a-real-key"
+WHERE = "models[0].upstreams[0]"
+
+
+def listing(*names: str) -> dict[str, object]:
+    return {"object": "list", "data": [{"id": name} for name in names]}
+
+
+def refusal(status: int) -> Script:
+    """Which repeats the key wherever it can."""
+    return answer({"error": {"message": f"Incorrect API key: {KEY}", "type": KEY, "code": KEY}}, status=status)
+
+
+@pytest.mark.parametrize(
+    ("script", "settings", "is_right", "said"),
+    [
+        (refusal(401), "", False, ("did not accept the gateway's key (status 401)", "right key into CREDENTIAL, then")),
+        (refusal(403), "", False, ("(status 403)", "give its key the right to this model there")),
+        (refusal(402), "", False, ("has no credit (status 402)", "must add some")),
+        (refusal(429), "", False, ("(status 429)", "its quota is used up")),
+        (refusal(500), "", False, ("the upstream failed (500)", "look at the log of the upstream")),
+        (answer(b"", status=301, Location="/v2"), "", False, ("redirect", "the address that it leads to")),
+        (refusal(404), "", True, ("could not be read (status 404)", f"correct {WHERE}.base_url, which mostly ends")),
+        (answer(b"<html>", kind="text/html"), "", True, ("could not be read", f"correct {WHERE}.base_url")),
+        (answer({"models": [{"name": "m"}]}), "", True, ("could not be read",)),
+        (answer(listing("n", KEY)), "", False, ("not list m", f"into {WHERE}.model; it lists 2, among them [hidden]")),
+        (answer(listing()), "", False, ("it does not list m", "it lists 0")),
+        (answer(listing("n")), "parameters = { preset = 'llama.cpp' }\n", True, ("it does not list m",)),
+        (answer(listing("models/m")), "", True, ("lists the model",)),
+        (answer(listing("m:latest")), "", True, ("lists the model",)),
+        (raw(b"SSH-2.0-OpenSSH_9.2\r\n"), "", False, ("is not valid HTTP", "look at")),
+        (raw(b""), "", False, ("(disconnected)", f"correct scheme and port of {WHERE}.base_url")),
+    ],
+)  # fmt: skip
+async def test_the_doctor_says_what_is_wrong_with_an_upstream_and_never_the_key(
+    machine: Machine, capsys: Output, script: Script, settings: str, is_right: bool, said: tuple[str, ...]
+) -> None:
+    async with scripted_upstream() as upstream:
+        upstream.will(script)
+        machine.write(settings, upstream.url)
+        await asyncio.to_thread(machine.run, "doctor")
+    line = told_of(capsys, "SvcLLM: its upstream")
+    assert line.startswith("ok") is is_right, line
+    assert all(words.replace("CREDENTIAL", str(machine.credential)) in line for words in said), line
+    assert KEY not in line
+
+
+def told_of(capsys: Output, what: str) -> str:
+    """The line of a check and what mends it."""
+    lines = capsys.readouterr().out.splitlines()
+    [at] = [number for number, line in enumerate(lines) if what in line]
+    return " ".join((lines[at], *(each for each in lines[at + 1 : at + 2] if "mend:" in each)))
+
+
+@pytest.mark.parametrize(
+    ("url", "settings", "said"),
+    [
+        ("http://127.0.0.1:1/v1", "", ("(refused)", f"nobody listens there: start it, or correct the port in {WHERE}")),
+        ("http://far.invalid/v1", "", ("(dns)", f"no machine has this name: correct {WHERE}.base_url")),
+        ("https://far.invalid/v1", "proxy = 'http://127.0.0.1:1'\n", ("the proxy before it", f"in {WHERE}.proxy")),
+    ],
+)  # fmt: skip
+def test_the_doctor_says_who_is_not_reached(
+    machine: Machine, capsys: Output, url: str, settings: str, said: tuple[str, ...]
+) -> None:
+    machine.write(settings, url)
+    assert machine.run("doctor") == 1
+    line = told_of(capsys, "SvcLLM: its upstream")
+    assert line.startswith("WRONG") and all(words in line for words in said), line
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "days", "is_trusted", "said"),
+    [
+        ("localhost", 2, True, ("lists the model",)),
+        ("localhost", 2, False, ("of an unknown authority", "must name it in ca_file")),
+        ("localhost", -1, True, ("certificate has expired", "must be renewed there")),
+        ("other.example", 2, True, ("is for another name", "must write that name into base_url")),
+    ],
+)
+async def test_the_doctor_looks_at_the_certificate(
+    machine: Machine, capsys: Output, tmp_path: Path, name: str, days: int, is_trusted: bool, said: tuple[str, ...]
+) -> None:
+    authority = PrivateAuthority(tmp_path)
+    async with scripted_upstream(authority.server_context(name, days)) as upstream, ConnectProxy() as proxy:
+        upstream.will(answer(listing("m")))
+        trusted = f"ca_file = '{authority.file}'\n" if is_trusted else ""
+        machine.write(f"proxy = '{proxy.url}'\n{trusted}", upstream.url)
+        await asyncio.to_thread(machine.run, "doctor")
+    line = told_of(capsys, "SvcLLM: its upstream")
+    assert all(words in line for words in said) and proxy.heads[0].startswith("CONNECT localhost:"), line
+
+
+@pytest.mark.slow
+async def test_the_doctor_asks_all_upstreams_at_once_as_each_wants_to_be_asked(
+    machine: Machine, capsys: Output
+) -> None:
+    async with scripted_upstream() as quiet, scripted_upstream() as native:
+        quiet.will(silent(quiet))
+        native.will(answer(listing("claude-opus-5")))
+        more = "".join(
+            f"[[models]]\nname = '{name}'\n[[models.upstreams]]\nname = 'b'\nbase_url = '{url}'\n{settings}"
+            for name, url, settings in (
+                ("two", quiet.url, "model = 'm'\n"),
+                ("claude-*", native.url, "messages = 'native'\napi_key = { credential = 'llm' }\n"),
+            )
+        )
+        machine.write(more, quiet.url)
+        started_s = time.monotonic()
+        await asyncio.to_thread(machine.run, "doctor", "--json")
+        assert time.monotonic() - started_s < 1.9 * 10
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    silences = [each for each in told if "(timeout)" in each["text"]]
+    assert len(silences) == 2 and all("it is silent: see models[" in each["remedy"] for each in silences)
+    assert [each["ok"] for each in told if each["text"].startswith("claude-*: b at ")] == [True]
+    assert native.last.headers["x-api-key"] == KEY and native.last.headers["anthropic-version"]
+    assert native.last.path.startswith("/v1/models?limit=")
+
+
+@pytest.mark.parametrize("sealed", ["LoadCredentialEncrypted=llm:/etc/sealed\n", "SetCredential=llm:x\n"])
+def test_an_upstream_whose_credential_is_sealed_is_not_asked_with_another_one(
+    machine: Machine, capsys: Output, sealed: str
+) -> None:
+    unit = machine.units / "gateway.service"
+    unit.write_text(f"[Service]\nExecStart=/opt/gateway serve --config {machine.file}\nTimeoutStopSec=150\n{sealed}")
+    machine.run("doctor")
+    assert "was not asked: credential 'llm' cannot be read here" in told_of(capsys, "SvcLLM: its upstream")
+
+
+@pytest.mark.parametrize(
+    ("copy", "is_told"), [(f"{KEY}\n", False), (KEY, False), ("the-old-key", True), (None, True), ("no folder", False)]
+)
+def test_a_credential_that_has_changed_since_the_start_asks_for_a_restart(
+    machine: Machine, capsys: Output, tmp_path: Path, copy: str | None, is_told: bool
+) -> None:
+    copies = tmp_path / "copies"
+    if copy != "no folder":
+        copies.mkdir(mode=0o500)
+    if copy not in (None, "no folder"):
+        (copies / "llm").write_text(copy)
+    machine.run("doctor", "--copies", str(copies))
+    said = capsys.readouterr().out
+    told = "WRONG the service was started with another credential 'llm'\n      mend: systemctl restart gateway.service"
+    assert (told in said) is is_told and KEY not in said and "the-old-key" not in said
 
 
 def test_the_doctor_tells_what_others_may_read_by_configuration(machine: Machine, capsys: Output) -> None:
@@ -170,15 +324,6 @@ def test_the_doctor_says_what_a_guardrail_would_add_where_none_runs(
     machine.write(f"[guardrail]\n{setting}\n")
     machine.run("doctor")
     assert ("ok    The guardrail is off: " in capsys.readouterr().out) is is_off
-
-
-def test_the_doctor_asks_the_proxy_where_there_is_one(machine: Machine, capsys: Output) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as proxy:
-        port = proxy.getsockname()[1]
-        machine.write(f'proxy = "http://127.0.0.1:{port}"\n', upstream="https://far.invalid/v1")
-        machine.run("doctor")
-    said = capsys.readouterr().out
-    assert f"ok    the proxy 127.0.0.1:{port} accepts connections" in said and "far.invalid" not in said
 
 
 def test_the_doctor_goes_no_further_than_a_file_that_is_wrong(machine: Machine, capsys: Output) -> None:

@@ -1,6 +1,9 @@
 """`gateway keys`: limits of a key, and keys that move to Redis."""
 
+import asyncio
 import json
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,7 @@ from gateway.cli.main import main
 from gateway.config.environment import credential_variable
 from tests.support.full_disk import files_end_at
 from tests.support.redis_server import RedisServer, running_redis
+from tests.support.used import use
 
 CREATE = ["keys", "create", "--name", "agent", "--scope", "chat"]
 
@@ -45,6 +49,49 @@ def test_every_limit_of_a_key_can_be_given_and_is_listed(tmp_path: Path, capsys:
     assert {each.spend_per_month for each in KeyFile(tmp_path / "keys.json").read()} == {12.5}
 
 
+def test_a_key_is_edited_and_shown_with_what_it_has_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    state = ["--state-dir", str(tmp_path)]
+    keys = KeyFile(tmp_path / "keys.json")
+
+    def run(*words: str) -> str:
+        assert main(["keys", *words, *state]) == 0
+        return capsys.readouterr().out
+
+    assert main([*CREATE, "--expires", "30d", "--per-minute", "5", "--tokens-per-day", "2000", *state]) == 0
+    [record] = keys.read()
+    asyncio.run(use(tmp_path, record.id))
+    capsys.readouterr()
+    run("edit", record.id, "--expires", "never", "--per-minute", "none", "--tool-calls-per-day", "0")
+    run("edit", record.id, "--name", "other", "--scope", "ocr", "--scope", "chat", "--spend-per-month", "0.00000042")
+    changed = dict(name="other", scopes=("ocr", "chat"), expires=None, per_minute=None)  # noqa: C408
+    limits = dict(tool_calls_per_day=0, spend_per_month=4.2e-07)  # noqa: C408
+    assert keys.read() == [replace(record, **changed, **limits)]  # type: ignore[arg-type]
+    shown = dict(line.split("  ", 1) for line in run("show", record.id).splitlines())
+    told = {name: text.strip() for name, text in shown.items()}
+    assert (told["name"], told["scopes"], told["expires"]) == ("other", "ocr, chat", "never")
+    assert told["last used"] == time.strftime("%Y-%m-%d", time.gmtime())
+    assert (told["per minute"], told["tokens per day"]) == ("no limit (configured)", "2000; 1703 used")
+    assert (told["tool calls per day"], told["spend per month"]) == ("no limit; 0 used", "0.00000042; 0 used")
+    as_json = run("show", record.id, "--json")
+    assert record.sha256 not in as_json and json.loads(as_json)["used"]["tokens_per_day"] == 1_703
+    assert main(["keys", "edit", record.id, *state]) == 1
+    assert "nothing is to be changed" in capsys.readouterr().err
+    run("revoke", record.id)
+    assert main(["usage", *state]) == 0
+    assert f"{record.id}  other " in capsys.readouterr().out
+    run("erase", record.id)
+    assert keys.ended() == {}
+
+
+@pytest.mark.parametrize(("spend", "shown"), [(0, "0.0000"), (0.00000042, "0.00000042"), (0.0123456, "0.0123")])
+def test_spend_below_a_cent_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], spend: float, shown: str
+) -> None:
+    asyncio.run(use(tmp_path, tool_price=spend / 4))
+    assert main(["usage", "--state-dir", str(tmp_path)]) == 0
+    assert {line.split()[-1] for line in capsys.readouterr().out.splitlines()[2:]} == {shown}
+
+
 @pytest.mark.parametrize("value", ["-1", "1,5", "1.", "nan", "1e9", "€5", ""])
 def test_a_sum_is_written_with_a_point_or_refused(value: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
@@ -56,8 +103,6 @@ def test_a_sum_is_written_with_a_point_or_refused(value: str, capsys: pytest.Cap
 async def test_a_key_file_is_imported_into_redis_and_the_commands_work_there(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import asyncio
-
     async with running_redis(tmp_path) as server:
         await asyncio.to_thread(_move, server, tmp_path, capsys, monkeypatch)
 

@@ -11,7 +11,7 @@ from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.slow
 MODES = ["Markdown", "Free OCR", "Locate", "Describe", "Custom"]
-EXAMPLE = re.compile(r'##+ (\w+ ?\w*)\n[^#]*?```sh\ncurl .*?"text": ?"(.*?)"\}.*?```\n\n```text\n(.*?)\n```', re.DOTALL)
+EXAMPLE = re.compile(r"##+ (\w+ ?\w*)\n[^#]*?```sh\nask '(.*?)'\n```\n\n```text\n(.*?)\n```", re.DOTALL)
 
 
 def examples() -> dict[str, tuple[str, str]]:

@@ -2,11 +2,14 @@
 
 import time
 from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import aiohttp
 import pytest
 
-from gateway.access.keys import KeyFile
+from gateway import schemas
+from gateway.access.keys import KeyFile, KeyRequest, record_to_json
+from gateway.domain import Json
 from gateway.shared_state.sqlite_state import STATE_FILE
 from tests.support.full_disk import files_end_at
 from tests.support.gateways import InProcessGateway, StartGateway
@@ -41,14 +44,68 @@ async def test_usage_is_summed_by_the_groups_that_were_asked_for(
     assert total["requests"] == 6 and "key" not in total
 
 
-async def test_usage_of_a_key_that_there_is_has_its_name(
-    server: InProcessGateway, session: aiohttp.ClientSession
+@pytest.mark.parametrize("is_revoked", [False, True])
+async def test_usage_and_requests_have_the_name_of_a_key_that_there_is_or_was(
+    server: InProcessGateway, session: aiohttp.ClientSession, is_revoked: bool
 ) -> None:
-    (record,) = KeyFile(server.config.state_dir / server.config.access.keys_file).read()
+    keys = KeyFile(server.config.state_dir / server.config.access.keys_file)
+    key, record = keys.create(KeyRequest("crawler", ("chat",)))
     await use(server.config.state_dir, record.id)
+    async with (
+        aiohttp.ClientSession(headers={"Authorization": f"Bearer {key}"}) as caller,
+        caller.get(f"{server.url}/v1/models") as reply,
+    ):
+        assert reply.status == 200
+    if is_revoked:
+        keys.revoke(record.id)
     async with session.get("/api/admin/usage", params={"by": "key"}) as reply:
         rows = {row["key"]: row.get("name") for row in (await reply.json())["rows"]}
-    assert rows == {record.id: record.name, "k2": None}
+    assert rows[record.id] == "crawler" and rows["k2"] is None
+    async with session.get("/api/admin/requests") as reply:
+        named = {row["key"]: row.get("name") for row in (await reply.json())["requests"]}
+    assert named[record.id] == "crawler"
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "told"),
+    [
+        ({"name": "other"}, 200, {"name": "other", "per_minute": 5}),
+        ({"per_minute": None, "expires_days": None, "spend_per_month": 0.5}, 200, {"spend_per_month": 0.5}),
+        ({"scopes": ["ocr"], "concurrent": 0}, 200, {"scopes": ["ocr"], "concurrent": 0}),
+        ({}, 400, "the body"),
+        ({"name": None}, 400, "name"),
+        ({"sha256": "0" * 64}, 400, "sha256"),
+        ({"scopes": ["everything"]}, 400, "unknown scope everything"),
+        ({"per_minute": -1}, 400, "per_minute"),
+    ],
+)
+async def test_a_key_is_edited_by_the_fields_that_change(
+    server: InProcessGateway, session: aiohttp.ClientSession, changes: Json, status: int, told: Any
+) -> None:
+    keys = KeyFile(server.config.state_dir / "keys.json")
+    _, record = keys.create(KeyRequest("agent", ("chat",), 86_400, per_minute=5))
+    async with session.patch(f"/api/admin/keys/{record.id}", json=changes) as reply:
+        answer = await reply.json()
+    assert reply.status == status, answer
+    if status != 200:
+        assert told in answer["error"]["message"] and keys.find(record.id) == record
+        return
+    kept = record_to_json(keys.find(record.id))
+    del kept["sha256"]
+    assert answer["record"] == {**kept, "scopes": list(kept["scopes"])}
+    assert all(answer["record"].get(name) == each for name, each in {**dict.fromkeys(changes), **told}.items())
+
+
+async def test_the_key_in_use_keeps_admin_and_an_unknown_one_is_404(
+    server: InProcessGateway, session: aiohttp.ClientSession
+) -> None:
+    (own,) = KeyFile(server.config.state_dir / "keys.json").read()
+    for key_id, changes, status in (
+        (own.id, {"scopes": ["chat"]}, 400), (own.id, {"scopes": ["chat", "admin"]}, 200),
+        (own.id, {"per_minute": 90}, 200), ("nosuchid", {"per_minute": 1}, 404),
+    ):  # fmt: skip
+        async with session.patch(f"/api/admin/keys/{key_id}", json=changes) as reply:
+            assert reply.status == status, await reply.text()
 
 
 @pytest.mark.parametrize(
@@ -111,3 +168,7 @@ async def test_the_page_allows_no_code_but_its_own_files_and_is_asked_for_anew(s
     for name in ("__init__.py", "nothing.js", "..%2Fops.py", "index.html.bak"):
         async with session.get(f"/console/{name}") as reply:
             assert reply.status == 404, name
+
+
+def test_what_an_edit_may_change_is_what_a_new_key_may_have() -> None:
+    assert schemas.load("admin_key_changes")["properties"] == schemas.load("admin_key")["properties"]

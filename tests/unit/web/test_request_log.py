@@ -53,7 +53,6 @@ async def test_a_group_counts_as_its_requests_would_one_by_one(recorded: tuple[M
     assert value("gateway_tokens_total", {"model": "big", "kind": "input"}) == 14
     assert value("gateway_tokens_total", {"model": "big", "kind": "output"}) == 7
     assert value("gateway_tokens_total", {"model": "small", "kind": "input"}) == 7
-    assert value("gateway_upstream_attempts_total", {"model": "big"}) == 4
     assert value("gateway_upstream_retries_total", {"model": "big"}) == 1
     assert value("gateway_upstream_retries_total", {"model": "small"}) is None
     assert value("gateway_tool_calls_total", {"tool": "websearch-search", "outcome": "ok"}) == 3
