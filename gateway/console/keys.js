@@ -98,8 +98,8 @@ export function show(panel) {
           await look();
         } catch (error) { fill(made, failure(error)); }
       })];
-    return [h("span", {}, record.name, " ", h("code", {}, record.id)), record.scopes.join(", "), bars.length || bounds.length ? h("div", {}, bars, bounds.join(", ")) : "as configured",
-      h("code", {}, day(record.created)), record.expires ? h("code", {}, day(record.expires)) : "never", number(used.requests), number(used.tokens), h("span", { class: "row" }, actions)];
+    return [h("span", {}, record.name, " ", h("code", {}, record.id), h("small", { class: "made" }, ` made ${day(record.created)}`)), record.scopes.join(", "), bars.length || bounds.length ? h("div", {}, bars, bounds.join(", ")) : "as configured",
+      record.expires ? h("code", {}, day(record.expires)) : "never", number(used.requests), number(used.tokens), h("span", { class: "row" }, actions)];
   }
 
   /** A budget and what is used of it. */
@@ -128,7 +128,7 @@ export function show(panel) {
       const [{ keys, own }, { rows }, { text }] = await Promise.all([getJson("/api/admin/keys"), getJson(`/api/admin/usage?since=${since}&by=day,key`), getJson("/api/admin/configuration")]);
       const used = usedOf(rows);
       defaults = Object.fromEntries([.../^\[limits\]\n((?:.+\n)*)/m.exec(text)[1].matchAll(/^(\w+) = ([\d.]+)$/gm)].map(([, name, value]) => [name, Number(value)]));
-      fill(list, keys.length ? table(`Keys: ${keys.length}; requests and tokens of the last 30 days`, ["Key", "Scopes", "Limits and use", "Made", "Ends", "Requests", "Tokens", "Actions"], keys.map((record) => row(record, used.get(record.id) ?? { requests: 0, tokens: 0 }, own)), [5, 6]) : h("p", {}, "There is no key."));
+      fill(list, keys.length ? table(`Keys: ${keys.length}; requests and tokens of the last 30 days`, ["Key", "Scopes", "Limits and use", "Ends", "Requests", "Tokens", "Actions"], keys.map((record) => row(record, used.get(record.id) ?? { requests: 0, tokens: 0 }, own)), [4, 5]) : h("p", {}, "There is no key."));
     } catch (error) {
       fill(list, failure(error));
     }

@@ -16,12 +16,12 @@ from tests.support.paths import ROOT
 
 BUDGETS = {
     "access": 1884,
-    "app": 1082,
+    "app": 1085,
     "bench": 6863,
     "calls": 755,
     "child": 418,
     "cli": 2556,
-    "config": 843,
+    "config": 851,
     "console": 0,
     "embedded": 345,
     "engines": 17274,
@@ -33,12 +33,12 @@ BUDGETS = {
     "runtime": 1388,
     "sanitize": 6337,
     "schemas": 242,
-    "services": 5894,
+    "services": 5919,
     "shared_state": 1293,
-    "tests": 52345,
-    "top": 923,
-    "web": 3776,
-    "wire": 7209,
+    "tests": 52478,
+    "top": 935,
+    "web": 3795,
+    "wire": 7210,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {

@@ -85,6 +85,7 @@ async def test_the_pictures_of_the_documents_are_made(
 ) -> None:
     folder = ROOT / os.environ["CONSOLE_PICTURES"] if "CONSOLE_PICTURES" in os.environ else tmp_path
     more = (
+        "[limits]\ntokens_per_day = 20000\ntool_calls_per_day = 4\n"
         "[sanitize]\nroutes = ['websearch', 'chat', 'responses']\n[[models]]\nname = 'SvcOCR'\nkind = 'ocr'\n"
         f"[[models.upstreams]]\nbase_url = '{ocr_url}/v1'\nmodel = 'deepseek-ai/DeepSeek-OCR'\n"
     )

@@ -299,6 +299,8 @@ async function pictures() {
   await page.locator("#logs tr", { hasText: "SvcLLM" }).locator(".link").first().click();
   await page.waitForSelector("#logs .tree");
   await keep("logs");
+  const headers = { Authorization: `Bearer ${plan.key}` }; // use is written every five seconds
+  while (!(await (await page.request.get(`${plan.url}/api/admin/usage`, { headers })).json()).rows.length);
   await page.click("#tab-keys");
   await page.waitForSelector("#keys table");
   await page.fill("#keys form input >> nth=0", "agent-1");
