@@ -3,6 +3,7 @@
 `CONSOLE_PICTURES=docs/pictures` makes the pictures of the documentation anew.
 """
 
+import asyncio
 import itertools
 import json
 import math
@@ -26,7 +27,7 @@ from tests.support.model_clients import console_command
 from tests.support.ocr_running import SAMPLE
 from tests.support.official import run
 from tests.support.paths import ROOT
-from tests.support.upstream import Upstream, answer, scripted_upstream, stream, text_stream
+from tests.support.upstream import Upstream, answer, completion, scripted_upstream, stream, text_stream
 from tests.support.websites import Site, serving
 
 HOSTILE = (
@@ -84,6 +85,7 @@ async def test_the_pictures_of_the_documents_are_made(
 ) -> None:
     folder = ROOT / os.environ["CONSOLE_PICTURES"] if "CONSOLE_PICTURES" in os.environ else tmp_path
     more = (
+        "[limits]\ntokens_per_day = 20000\ntool_calls_per_day = 4\n"
         "[sanitize]\nroutes = ['websearch', 'chat', 'responses']\n[[models]]\nname = 'SvcOCR'\nkind = 'ocr'\n"
         f"[[models.upstreams]]\nbase_url = '{ocr_url}/v1'\nmodel = 'deepseek-ai/DeepSeek-OCR'\n"
     )
@@ -260,6 +262,33 @@ async def test_a_conversation_has_pictures_citations_and_second_answers(start_ga
     first, *rest = on.sent[-1]["messages"]
     assert [part["type"] for part in first["content"]] == ["text", "image_url"]
     assert [(each["role"], each["content"]) for each in rest] == [("assistant", "It is Lyon."), ("user", "And then?")]
+
+
+@pytest.mark.system
+async def test_a_key_is_changed_and_its_budgets_are_bars_of_use(start_gateway: StartGateway) -> None:
+    async with scripted_upstream() as upstream:
+        upstream.will(answer(completion()))
+        server = await start_gateway(toml(upstream) + "[limits]\ntool_calls_per_day = 40\n")
+        wish = {"name": "day-agent", "scopes": ["chat"], "per_minute": 50, "tokens_per_day": 4000, "expires_days": 3}
+        key = (await send(server, server.ops_url + "/api/admin/keys", wish))[1]["key"]
+        for _ in range(3):
+            assert (await send(server, CHAT, ASK, key=key))[0] == 200
+        async with asyncio.timeout(20):
+            while not (await send(server, server.ops_url + "/api/admin/usage", method="GET"))[1]["rows"]:
+                pass  # it is written every five seconds
+        report = await in_browser("edit", server, name="day-agent")
+        _, told, _ = await send(server, server.ops_url + "/api/admin/keys", method="GET")
+    assert report["console"] == []
+    assert [" ".join(each.split()) for each in report["bars"]] == [
+        "tokens today 15 of 4,000",
+        "tool calls today 0 of 40",
+    ]
+    assert report["values"] == {"focus": "day-agent", "scopes": ["chat"], "minute": "50"}
+    changes = {"name": "night-agent", "scopes": ["chat", "ocr"], "per_minute": None, "tokens_per_day": 5000}
+    assert report["sent"] == [changes, {"expires_days": None}]
+    assert "15 of 5,000" in report["row"] and "never" in report["row"]
+    [record] = [each for each in told["keys"] if each["name"] == "night-agent"]
+    assert record["scopes"] == ["chat", "ocr"] and "expires" not in record and "per_minute" not in record
 
 
 @pytest.mark.system

@@ -299,6 +299,8 @@ async function pictures() {
   await page.locator("#logs tr", { hasText: "SvcLLM" }).locator(".link").first().click();
   await page.waitForSelector("#logs .tree");
   await keep("logs");
+  const headers = { Authorization: `Bearer ${plan.key}` }; // use is written every five seconds
+  while (!(await (await page.request.get(`${plan.url}/api/admin/usage`, { headers })).json()).rows.length);
   await page.click("#tab-keys");
   await page.waitForSelector("#keys table");
   await page.fill("#keys form input >> nth=0", "agent-1");
@@ -312,7 +314,33 @@ async function pictures() {
   return {};
 }
 
-const parts = { pictures, errors, tree, talk, configuration, tabs, widths, quiet };
+/** A key is changed; plan: {name}. */
+async function edit() {
+  const page = await browser.newPage(), sent = [];
+  watch(page);
+  page.on("request", (request) => { if (request.method() === "PATCH") sent.push(request.postDataJSON()); });
+  await withKey(page);
+  await page.click("#tab-keys");
+  const row = page.locator("#keys tr", { hasText: plan.name });
+  const bars = await row.locator(".meter").allInnerTexts();
+  await row.locator("button:text('Edit')").click();
+  const values = await page.evaluate(() => ({ focus: document.activeElement.value, scopes: [...document.querySelectorAll("#keys form fieldset :checked")].map((each) => each.value), minute: document.querySelector("#keys [name=per_minute]").value }));
+  await page.fill("#keys [name=per_minute]", "");
+  await page.fill("#keys [name=tokens_per_day]", "5000");
+  await page.fill("#keys [name=name]", "night-agent");
+  await page.check("#scope-ocr");
+  await shoot(page, "keys-edit");
+  await page.click("#keys button:text('Save')");
+  await page.waitForSelector("#keys table >> text=night-agent");
+  await page.locator("#keys tr", { hasText: "night-agent" }).locator("button:text('Edit')").click();
+  await page.check("#keys [name=forever]");
+  await page.click("#keys button:text('Save')");
+  await page.waitForSelector("#keys >> text=is changed");
+  await page.waitForFunction(() => document.querySelector("#keys div > h2").textContent === "A new key");
+  return { bars, values, sent, row: await page.locator("#keys tr", { hasText: "night-agent" }).innerText() };
+}
+
+const parts = { pictures, edit, errors, tree, talk, configuration, tabs, widths, quiet };
 Object.assign(report, await parts[plan.part ?? "tabs"]());
 await browser.close();
 console.log(JSON.stringify(report));
