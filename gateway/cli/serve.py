@@ -14,6 +14,7 @@ from functools import partial
 
 from gateway.cli.options import Parsers, add_state_options, say
 from gateway.config.environment import Environment, worker_environment
+from gateway.domain import TEXT_MODEL
 from gateway.errors import InvalidRequest
 from gateway.runtime.fork_server import ForkServer, metrics_folder
 
@@ -25,7 +26,7 @@ def add_commands(parsers: Parsers) -> None:
     parser.add_argument(
         "--supervised", action="store_true", help="serve in worker processes even if server.workers is 1"
     )
-    text = "serve the model there as SvcLLM; its key is in $GATEWAY_CREDENTIAL_UPSTREAM"
+    text = f"serve the model there as {TEXT_MODEL}; its key is in $GATEWAY_CREDENTIAL_UPSTREAM"
     parser.add_argument("--upstream", type=_api_root, metavar="URL", help=text)
     parser.add_argument("--upstream-model", default="", metavar="NAME", help="its name there; default: the only one")
     parser.set_defaults(command=_serve)

@@ -1,4 +1,4 @@
-"""What an upstream lists; `gateway serve --upstream URL`: the configuration that serves its model as `SvcLLM`."""
+"""What an upstream lists; `gateway serve --upstream URL`: the configuration that serves its model."""
 
 import asyncio
 import json
