@@ -98,6 +98,7 @@ const work = {
     await revoke.click();
     await page.click("#keys button:text('Revoke for ever?')");
     await page.waitForSelector("#keys >> text=is revoked");
+    await page.locator("#keys tr", { hasText: "in use here" }).locator("button:text('Edit')").click();
     return { made, list: await page.innerText("#keys table") };
   },
   async usage(page) {
