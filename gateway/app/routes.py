@@ -62,7 +62,7 @@ def admin_rows(admin: AdminHandler, keys: AdminKeysHandler) -> list[Endpoint]:
     form, scope = ChatDialect(), frozenset({"admin"})
     asked = {
         "usage": admin.usage, "requests": admin.requests, "history": admin.history, "status": admin.status,
-        "errors": admin.errors, "configuration": admin.configuration, "upstreams": admin.upstreams,
+        "errors": admin.errors, "upstreams": admin.upstreams, "configuration": admin.configuration,
         "keys": keys.listing,
     }  # fmt: skip
     return [
