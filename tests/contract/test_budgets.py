@@ -37,7 +37,7 @@ BUDGETS = {
     "shared_state": 1293,
     "tests": 52547,
     "top": 935,
-    "web": 3790,
+    "web": 3800,
     "wire": 7210,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""

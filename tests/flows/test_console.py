@@ -235,7 +235,7 @@ async def test_a_request_is_shown_as_a_tree_of_attempts_rounds_tools_and_masks(s
         await chat(on, messages=[{"role": "user", "content": "I am jane.roe@corporation.com. Which is the capital?"}])
         report = await in_browser("tree", on.server)
     assert report["console"] == []
-    times = re.compile(r" \d+(\.\d+)? ms")
+    times = re.compile(r" [\d,.]+ ms")
     assert [times.sub(" T", line) for line in report["lines"]] == [
         "POST chat 200 ok T", "masked EMAIL 1", "round 1", "SvcLLM at upstream-1 upstream_error T",
         "SvcLLM at upstream-2 ok T", "web_search search completed T", "round 2",

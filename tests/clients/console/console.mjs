@@ -98,6 +98,7 @@ const work = {
     await revoke.click();
     await page.click("#keys button:text('Revoke for ever?')");
     await page.waitForSelector("#keys >> text=is revoked");
+    await page.locator("#keys tr", { hasText: "in use here" }).locator("button:text('Edit')").click();
     return { made, list: await page.innerText("#keys table") };
   },
   async usage(page) {
@@ -322,6 +323,7 @@ async function edit() {
   await withKey(page);
   await page.click("#tab-keys");
   const row = page.locator("#keys tr", { hasText: plan.name });
+  await row.locator(".meter").first().waitFor();
   const bars = await row.locator(".meter").allInnerTexts();
   await row.locator("button:text('Edit')").click();
   const values = await page.evaluate(() => ({ focus: document.activeElement.value, scopes: [...document.querySelectorAll("#keys form fieldset :checked")].map((each) => each.value), minute: document.querySelector("#keys [name=per_minute]").value }));
