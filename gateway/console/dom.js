@@ -78,9 +78,10 @@ export function failure(error) {
   return h("p", { class: "error", role: "alert" }, `${error.message}${id}`);
 }
 
-/** A number as people read it. */
+/** A number as people read it; what is less than a hundredth to the billionth. */
 export function number(value) {
   if (!Number.isFinite(value)) return "-";
   if (Math.abs(value) >= 1000) return Math.round(value).toLocaleString("en");
+  if (value && Math.abs(value) < 0.01) return value.toFixed(9).replace(/\.?0+$/, "");
   return String(Math.round(value * 100) / 100);
 }
