@@ -499,8 +499,10 @@ class GuardrailSettings:
 
 
 _GUARDRAIL_OFF = (
-    "The guardrail is off: nothing looks for names of persons, postal addresses and personal data in free text; a "
-    'model of your own would: [[models]] with an upstream, and in [guardrail] its name as model and enabled = "auto"'
+    "The guardrail is off: nothing looks for names of persons, postal addresses and personal data in free text; "
+)
+_OWN_MODEL = (
+    'a model of your own would: [[models]] with an upstream, and in [guardrail] its name as model and enabled = "auto"'
 )
 
 
@@ -555,10 +557,11 @@ class Config:
     def guardrail_off(self) -> str:
         """What a model of the operator's own would add, for people; empty where the guardrail runs. `auto`: it runs
         where such a model is configured."""
-        is_on = self.guardrail.enabled == "on" or (
-            self.guardrail.enabled == "auto" and self.guardrail_model is not None
-        )
-        return "" if is_on else _GUARDRAIL_OFF
+        own = self.guardrail_model
+        if self.guardrail.enabled == "on" or (self.guardrail.enabled == "auto" and own is not None):
+            return ""
+        remedy = f'{own.name} would: [guardrail] enabled = "auto"' if own is not None else _OWN_MODEL
+        return f"{_GUARDRAIL_OFF}{remedy}"
 
     @property
     def text_model(self) -> str:

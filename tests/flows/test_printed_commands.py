@@ -86,7 +86,7 @@ async def test_one_line_serves_the_one_model_of_an_upstream_and_prints_the_same_
         assert (await line.chat())[0] == 200
         line.send(signal.SIGHUP)
         await line.wait_for_event("reloaded")
-        assert (await line.chat())[0] == 200 and "The guardrail is off: " in line.printed()
+        assert (await line.chat())[0] == 200 and 'SvcLLM would: [guardrail] enabled = "auto"' in line.printed()
         tables = line.printed().partition("--config:\n\n")[2].partition("\n\n\n")[0]
         assert "sk-upstream-secret" not in line.output()
     async with start_process(tmp_path, f"\n{tables}\n", variables=key) as file:
