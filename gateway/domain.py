@@ -438,6 +438,7 @@ class RequestStats:
     cached_tokens: int = 0  # of the input tokens, those that the upstream had in its cache
     written_tokens: int = 0  # of the input tokens, those that the upstream has written to its cache
     sent_events: int = 0  # of a stream, once it has ended
+    is_whole: bool = False  # the last event of a stream was sent: its client may leave
     tools: dict[str, int] = field(default_factory=dict)  # calls by name of the web tool, or by `mcp:LABEL`
     upstream_s: float = 0.0
     outcome: Outcome = ""

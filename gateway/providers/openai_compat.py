@@ -4,6 +4,7 @@ Implements ports.CompletionUpstream. Every failure becomes an error of the domai
 quoted from an upstream's body, without keys and addresses. Source: OpenAI API reference, read 2026-11-21.
 """
 
+import math
 import re
 import time
 from collections.abc import AsyncGenerator, Mapping
@@ -128,6 +129,7 @@ class OpenAICompatUpstream:
                         batch = parser.feed(chunk)
                     if batch or (relay is not None and relay.is_over):
                         stats.upstream_s += time.perf_counter() - started_s
+                        started_s = math.inf  # nobody waits for the upstream
                         if b"[DONE]" in batch:
                             is_complete = True
                             del batch[batch.index(b"[DONE]") + 1 :]  # what comes behind is no part of the answer
@@ -140,7 +142,7 @@ class OpenAICompatUpstream:
         finally:
             if answer is not None:
                 answer.close(is_complete=is_complete)
-            stats.upstream_s += time.perf_counter() - started_s
+            stats.upstream_s += max(0.0, time.perf_counter() - started_s)
 
     async def listed_models(self) -> list[str]:
         """The names at `GET /models`, at most _MOST_LISTED. Raises UpstreamError; with the code NOT_SERVED where the

@@ -29,7 +29,13 @@ class HttpSink:
         self._request, self._call, self._reply = request, call, reply
         self._write: Callable[[bytes], Awaitable[None]] = reply.write
         self._has_begun = False
+        self._last: Event | None = None
         self._transport: asyncio.WriteTransport | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the last event of the stream was written."""
+        return self._last is not None and sse.is_last(self._last)
 
     @property
     def direct(self) -> "HttpSink | None":
@@ -56,6 +62,7 @@ class HttpSink:
         try:
             if len(batch) == 1:  # most batches
                 await self._write(batch[0].raw or sse.encode(batch[0]))
+                self._last = batch[0]
                 return
             waiting, size = list[bytes](), 0
             for event in batch:
@@ -68,6 +75,7 @@ class HttpSink:
                     waiting, size = [], 0
             if waiting:
                 await self._write(b"".join(waiting))
+            self._last = batch[-1]
         except _GONE as error:
             raise ClientGone from error
 
@@ -94,7 +102,7 @@ class HttpSink:
         """The stream is over."""
         if self._reply.relay is not None:
             self._reply.sent += self._reply.relay.joined
-        self._call.stats.sent_events = self._reply.sent
+        self._call.stats.sent_events, self._call.stats.is_whole = self._reply.sent, self.is_whole
         if self._has_begun:
             self._reply.stop_streaming()
 

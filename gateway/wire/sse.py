@@ -4,6 +4,8 @@ Source: WHATWG HTML, "Server-sent events", read 2026-11-21. Incoming streams are
 a character split over two network reads stays whole; lines end in LF, CR or CRLF.
 """
 
+import re
+
 import orjson
 
 from gateway.domain import Event, EventBatch, Json
@@ -42,6 +44,17 @@ def event_of(stored: bytes) -> Event:
     head, _, data = stored.rpartition(b"data: ")
     name = head[len(b"event: ") :].rstrip().decode() if head else None
     return Event.from_data(orjson.loads(data), name=name)
+
+
+_LAST_NAMES = frozenset(("response.completed", "response.incomplete", "response.failed", "message_stop"))
+_LAST = re.compile(
+    rb"^event: (?:response\.(?:completed|incomplete|failed)|message_stop)$|^data: \[DONE\]$", re.MULTILINE
+)
+
+
+def is_last(event: Event) -> bool:
+    """Whether it ends a stream of chat, responses or messages: a client that has it may leave."""
+    return event.name in _LAST_NAMES or (event.raw is not None and _LAST.search(event.raw) is not None)
 
 
 def decode(event: Event) -> Json | None:

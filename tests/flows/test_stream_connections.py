@@ -1,12 +1,18 @@
 """What becomes of a connection that a stream was sent on, read off the wire: both versions of HTTP, both interfaces."""
 
 import asyncio
+import json
+from contextlib import suppress
 
+import aiohttp
 import orjson
 import pytest
 
+from gateway.calls.delivery import ClientGone
+from gateway.web.http_sink import HttpSink
 from tests.support.gateways import InProcessGateway
-from tests.support.upstream import Upstream, stream, text_stream
+from tests.support.upstream import Exchange, Upstream, stream, text_stream
+from tests.support.waiting import until
 from tests.support.web_tools import tool_call
 
 CHAT = ("/v1/chat/completions", {"model": "SvcLLM", "stream": True, "messages": [{"role": "user", "content": "hi"}]})
@@ -75,3 +81,40 @@ async def test_over_1_0_a_stream_ends_with_its_connection(
     assert head[0] == "HTTP/1.0 200 OK" and connection_lines(head) == ["Connection: close"] and closed
     assert not [line for line in head if line.startswith(("Transfer-Encoding", "Content-Length"))]
     assert "data: " in rest.split("\n\n")[-2] and rest.endswith("\n\n")
+
+
+PATHS = {
+    "/v1/chat/completions": {"messages": [{"role": "user", "content": "hi"}]},
+    "/v1/responses": {"input": "hi"},
+    "/v1/messages": {"max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]},
+}
+
+
+async def slowly(exchange: Exchange) -> None:
+    await exchange.stream_head()
+    for piece in text_stream():
+        await asyncio.sleep(0.05)
+        await exchange.piece(piece)
+    await exchange.finish()
+
+
+@pytest.mark.parametrize("left", [ClientGone, asyncio.CancelledError])
+@pytest.mark.parametrize("path", PATHS)
+async def test_a_client_that_leaves_with_the_last_event_has_its_answer_and_its_times_are_told_once(
+    server: InProcessGateway, upstream: Upstream, monkeypatch: pytest.MonkeyPatch, path: str, left: type[BaseException]
+) -> None:
+    async def finish(sink: HttpSink) -> None:
+        raise left
+
+    monkeypatch.setattr(HttpSink, "finish", finish)
+    upstream.will(slowly)
+    body = {"model": "SvcLLM", "stream": True, **PATHS[path]}
+    async with (
+        aiohttp.ClientSession(headers=server.headers) as session,
+        session.post(server.url + path, json=body) as answer,
+    ):
+        with suppress(aiohttp.ClientError):
+            await answer.read()
+    await until(lambda: '"event":"request"' in server.log_text(), 5)
+    (line,) = [json.loads(line) for line in server.log_text().splitlines() if '"event":"request"' in line]
+    assert (line["status"], line["outcome"]) == (200, "ok") and line["upstream_ms"] <= line["total_ms"]

@@ -30,7 +30,8 @@ async def deliver(request: web.Request, handler: Handler) -> web.StreamResponse:
             await deliver_events(call, reply, sink)
             await sink.finish()
         except ClientGone:
-            call.stats.outcome = "client_gone"
+            if not sink.is_whole:
+                call.stats.outcome = "client_gone"
         finally:
             sink.end()
     return reply

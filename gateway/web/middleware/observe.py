@@ -51,7 +51,10 @@ def observing(server: ServerState) -> Middleware:
             return reply
         except asyncio.CancelledError:
             events = stats.sent_events
-            stats.outcome = stats.outcome or "client_gone"
+            if stats.is_whole:
+                status = 200
+            else:
+                stats.outcome = stats.outcome or "client_gone"
             raise
         finally:
             if token is not None:
