@@ -27,6 +27,11 @@ def dev_key_path(state_dir: Path) -> Path:
     return state_dir / "dev-key"
 
 
+STARTED_WITH, UPSTREAM_FILE = "started-with", "upstream.toml"
+"""Files of a state directory: the path of the configuration with which a gateway was started there last, empty for
+none, and what its `--upstream` stood for."""
+
+
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
     """Say which file an OSError inside is about, where the system does not: a full disk is reported by a write, which

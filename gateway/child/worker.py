@@ -34,6 +34,8 @@ class JobPipe:
     jobs ahead: the parent bounds how many it sends."""
 
     def __init__(self) -> None:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all of a terminal: the parent decides
         self._sink = os.fdopen(os.dup(1), "wb", buffering=0)
         os.dup2(2, 1)
         self._lock = threading.Lock()

@@ -94,8 +94,8 @@ def connection(arguments: argparse.Namespace, environment: Environment) -> Gatew
 
 
 def with_scheme(url: str) -> str:
-    """`127.0.0.1:8080/` -> `http://127.0.0.1:8080`."""
-    return (url if "://" in url else f"http://{url}").rstrip("/")
+    """`127.0.0.1:8080/v1/` -> `http://127.0.0.1:8080`."""
+    return (url if "://" in url else f"http://{url}").rstrip("/").removesuffix("/v1")
 
 
 _SILENCE_S = 300
@@ -118,8 +118,8 @@ async def _posted(gateway: Gateway, path: str, body: Json, **headers: str) -> As
             session.post(gateway.url + path, json=body, headers=headers) as reply,
         ):
             yield reply
-    except (aiohttp.ClientError, TimeoutError) as error:
-        raise UpstreamError(f"no answer from {gateway.url} ({type(error).__name__}); {NO_ANSWER}") from None
+    except (aiohttp.ClientError, TimeoutError):
+        raise UpstreamError(f"no answer from {gateway.url}; {NO_ANSWER}") from None
     except (ValueError, LookupError, TypeError):  # not JSON, not of that form, or a line beyond _MAX_LINE_BYTES
         raise UpstreamError(f"the answer is {_FOREIGN}") from None
 

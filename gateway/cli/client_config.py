@@ -206,7 +206,7 @@ def add_commands(parsers: Parsers) -> None:
     parser.add_argument("--model", help="default: the first text model of the configuration")
     parser.add_argument(
         "--key-file", type=Path, metavar="FILE",
-        help=f"where the key is; default: STATE_DIR/dev-key, and ${KEY_VARIABLE} where there is none",
+        help=f"where the key is; default: ${KEY_VARIABLE}, else STATE_DIR/dev-key",
     )  # fmt: skip
     add_json_option(parser)
     add_state_options(parser)
@@ -216,7 +216,7 @@ def add_commands(parsers: Parsers) -> None:
 def _client_config(arguments: argparse.Namespace, environment: Environment) -> int:
     config = load_config(arguments.config, arguments.state_dir, environment, needs_secrets=False)
     model, context = _model(config, arguments.model)
-    key_file = _key_file(config, arguments.key_file)
+    key_file = _key_file(config, arguments.key_file, environment)
     place = ClientSettings((arguments.url or own_url(config.server)).rstrip("/"), model, context, key_file)
     if not arguments.check:
         text = client_text(arguments.name, place)
@@ -273,14 +273,16 @@ def _export_line(place: ClientSettings) -> str:
     return f'export {KEY_VARIABLE}="$(cat {shlex.quote(str(place.key_file))})"'
 
 
-def _key_file(config: Config, wished: Path | None) -> Path | None:
-    """The file that was named, else the first key's if it is there. Raises FileNotFoundError."""
+def _key_file(config: Config, wished: Path | None, environment: Environment) -> Path | None:
+    """The file that was named, else the first key's if it is there and no variable has a key. Raises
+    FileNotFoundError."""
     if wished is not None:
         if not wished.is_file():
             raise FileNotFoundError(2, "no such file; give the file of a key with --key-file", str(wished))
         return wished.absolute()
     first = dev_key_path(config.state_dir)
-    return first.absolute() if os.access(first, os.R_OK) else None
+    is_first = not environment.variables.get(KEY_VARIABLE) and os.access(first, os.R_OK)
+    return first.absolute() if is_first else None
 
 
 def _model(config: Config, wished: str | None) -> tuple[str, int]:

@@ -3,7 +3,7 @@
 | order | which                                                    | what is taken of it                               |
 |-------|----------------------------------------------------------|---------------------------------------------------|
 | 1     | what an option or a variable names                       | that; for the service's own file, as in 3         |
-| 2     | `var` in this folder, where `gateway serve` has put keys | the state directory, with all defaults            |
+| 2     | `var` in this folder, where `gateway serve` has put keys | the state directory, the file it was started with |
 | 3     | the installed service                                    | file, variables, credentials and folders          |
 
 What was found, and not named, is told on standard error in one line, but for 2 where no service is installed. Imports
@@ -11,12 +11,13 @@ neither the application nor an engine.
 """
 
 import argparse
+import contextlib
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from gateway.access.private_files import dev_key_path
+from gateway.access.private_files import STARTED_WITH, dev_key_path
 from gateway.cli.options import say
 from gateway.cli.unit_files import SEARCH, read_unit, service_environment, service_unit
 from gateway.config.environment import Environment
@@ -53,6 +54,7 @@ def found(
     elif any(variables) or any(getattr(arguments, name, None) for name in ("state_dir", option)):
         return environment
     elif command not in _OF_SERVICE and any(map(os.path.exists, keys)):
+        arguments.config = _started_with(environment.state_dir)
         if unit is None:
             return environment
         told = f"the gateway that was started in this folder, state in {environment.state_dir}"
@@ -70,3 +72,11 @@ def found(
     if told:
         say(f"gateway: this is about {told}\n", sys.stderr)
     return environment
+
+
+def _started_with(state_dir: Path) -> Path | None:
+    """The configuration file with which the gateway there was started last; None for none, and where it is gone."""
+    with contextlib.suppress(OSError, ValueError):
+        path = Path((state_dir / STARTED_WITH).read_text())
+        return path if path.is_absolute() and path.is_file() else None
+    return None

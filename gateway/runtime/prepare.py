@@ -7,6 +7,7 @@ takes 2.8 MiB less for it (measured, November 2026).
 The first start makes a key; a key file that is named but missing is an error.
 """
 
+import contextlib
 import errno
 import os
 import pickle
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from gateway.access.keys import KeyFile, KeyRequest
-from gateway.access.private_files import USER_HASH_KEY, dev_key_path, write_private
+from gateway.access.private_files import STARTED_WITH, UPSTREAM_FILE, USER_HASH_KEY, dev_key_path, write_private
 from gateway.config.environment import Environment
 from gateway.config.loader import ConfigError, load_config
 from gateway.config.settings import Access, Config, GuardrailSettings
@@ -47,11 +48,21 @@ def prepare(
         config = replace(config, models=(*config.models, *own.models), guardrail=guardrail)
     if is_first:
         config.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with contextlib.suppress(OSError):  # it only helps commands
+            _note_start(config.state_dir, file, own_model)
     if config.access.backend == "file":
         keys = key_file(config)
         if is_first:
             ensure_dev_key(keys, dev_key_path(config.state_dir))
     return config
+
+
+def _note_start(state_dir: Path, file: Path | None, own_model: str) -> None:
+    """Leave a word for commands in other shells (`cli.installation`)."""
+    if own_model and file is None:
+        file = state_dir / UPSTREAM_FILE
+        write_private(file, own_model.encode())
+    write_private(state_dir / STARTED_WITH, str(file.absolute()).encode() if file is not None else b"")
 
 
 def in_child(work: Callable[[], T]) -> T:

@@ -59,3 +59,16 @@ def test_what_cannot_be_read_is_said(source: str, tmp_path: Path, capsys: pytest
     (tmp_path / "gateway.toml").write_text(OFF)
     place = ["--config", str(tmp_path / "gateway.toml"), "--state-dir", str(tmp_path / "state")]
     assert main(["index", "add", source, *place]) != 0 and capsys.readouterr().err
+
+
+def test_a_folder_of_ones_own_is_named_as_the_shell_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "one.md").write_text("# Herons\n\nHerons fish in shallow water, early in the morning.\n")
+    (tmp_path / "notes" / "out.md").symlink_to("/etc/hostname")
+    monkeypatch.chdir(tmp_path)
+    for folder in ("notes", f"{tmp_path}/notes"):
+        assert main(["index", "add", folder, "--state-dir", str(tmp_path / "state")]) == 0
+        printed, told = capsys.readouterr()
+        assert printed == "1 pages added\n" and "leads out of its folder" in told

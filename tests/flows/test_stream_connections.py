@@ -83,7 +83,7 @@ async def test_over_1_0_a_stream_ends_with_its_connection(
     assert "data: " in rest.split("\n\n")[-2] and rest.endswith("\n\n")
 
 
-PATHS = {
+PATHS: dict[str, dict[str, object]] = {
     "/v1/chat/completions": {"messages": [{"role": "user", "content": "hi"}]},
     "/v1/responses": {"input": "hi"},
     "/v1/messages": {"max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]},

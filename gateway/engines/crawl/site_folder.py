@@ -288,6 +288,7 @@ class IndexFiller:
         return _summary(batch, failed, explain(outcome, request, bool(batch.added)))
 
     async def _add_folder(self, folder: Path, limit: int, progress: Progress) -> Json:
+        folder = await asyncio.to_thread(folder.absolute)
         paths = (await asyncio.to_thread(_readable_files, folder))[:limit]
         batch = IndexBatch(self._index.add)
         failed: list[Json] = []

@@ -10,6 +10,7 @@ from gateway.cli.installation import found
 from gateway.cli.unit_files import read_unit, service_environment, service_unit
 from gateway.config.environment import Environment
 from gateway.errors import InvalidRequest
+from gateway.runtime.prepare import prepare
 
 
 class Etc:
@@ -134,3 +135,25 @@ def test_a_command_is_about_what_is_named_then_what_is_here_then_the_service(
         names = ("GATEWAY_PORT", "GATEWAY_OPS_PORT", "RUNTIME_DIRECTORY")
         expected = ["9000", "9001", "/run/gate"] if said == SERVICE else [own.variables.get(name) for name in names]
         assert [environment.variables.get(name) for name in names] == expected
+
+
+def test_a_gateway_of_this_folder_has_the_file_it_was_started_with_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    own = Environment({})
+    Path("own.toml").write_text("[server]\nport = 8765\n")
+    tables = '[[models]]\nname = "SvcLLM"\n[[models.upstreams]]\nbase_url = "http://127.0.0.1:9/v1"\nmodel = "m"\n'
+    for file, own_model, expected in (
+        (Path("own.toml"), "", "own.toml"),
+        (None, tables, "var/upstream.toml"),
+        (None, "", ""),
+    ):
+        prepare(file, None, own, is_first=True, own_model=own_model)
+        arguments = argparse.Namespace(config=None)
+        found("client-config", arguments, own, [])
+        assert arguments.config == (tmp_path / expected if expected else None)
+    Path("own.toml").unlink()
+    (tmp_path / "var" / "started-with").write_text(str(tmp_path / "own.toml"))
+    found("client-config", arguments := argparse.Namespace(config=None), own, [])
+    assert arguments.config is None, "it is gone"
