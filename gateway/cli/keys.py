@@ -40,6 +40,7 @@ from gateway.config.loader import load_config
 from gateway.config.settings import Config
 from gateway.domain import KEY_LIMITS, SCOPES, Json, is_scope
 from gateway.errors import GatewayError, InvalidRequest, StateUnavailable
+from gateway.shared_state.bus import BUS_FOLDER, has_listeners
 from gateway.shared_state.port import StateDown
 from gateway.shared_state.redis_state import RedisConnection
 from gateway.shared_state.sqlite_state import STATE_FILE, file_problem
@@ -198,14 +199,22 @@ def _keys_revoke(arguments: argparse.Namespace, environment: Environment) -> int
     return tell({**shown(record), "revoked": True}, text, sys.stderr, as_json=arguments.json)
 
 
+_GATHERED_S = 6.0
+"""A running gateway writes what a key has used within five seconds."""
+
+
 def _keys_erase(arguments: argparse.Namespace, environment: Environment) -> int:
     registry = _registry(arguments, environment)
     if any(record.id == arguments.id for record in registry.read()):
         raise InvalidRequest(f"key {arguments.id} is still valid; `gateway keys revoke {arguments.id}` comes first")
     config = load_config(arguments.config, arguments.state_dir or environment.state_dir, environment)
+    # By name: no other command of this module needs what serves.
+    erase = importlib.import_module("gateway.app.erasing").erase
     try:
-        # By name: no other command of this module needs what serves.
-        erased: dict[str, int] = asyncio.run(importlib.import_module("gateway.app.erasing").erase(config, arguments.id))
+        erased: dict[str, int] = asyncio.run(erase(config, arguments.id))
+        if has_listeners(config.state_dir / BUS_FOLDER):
+            time.sleep(_GATHERED_S)
+            erased = {name: count + erased[name] for name, count in asyncio.run(erase(config, arguments.id)).items()}
         registry.forget(arguments.id)
     except StateDown:
         raise StateUnavailable("the shared state cannot be used (`gateway doctor`); nothing more was removed") from None

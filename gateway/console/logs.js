@@ -40,7 +40,7 @@ export function show(panel) {
     const isOpen = row.request_id === wanted;
     const button = h("button", { type: "button", class: "link", "aria-expanded": String(isOpen), title: row.request_id }, new Date(row.ts * 1000).toLocaleTimeString());
     button.addEventListener("click", () => { wanted = isOpen ? "" : row.request_id; keep(); draw(); });
-    return [button, names.get(row.key) ?? (row.key || "–"), row.tool ?? row.endpoint, row.model ?? "–", String(row.status), h("span", { class: row.outcome === "ok" ? "good" : "bad" }, row.outcome),
+    return [button, row.name ?? names.get(row.key) ?? (row.key || "–"), row.tool ?? row.endpoint, row.model ?? "–", String(row.status), h("span", { class: row.outcome === "ok" ? "good" : "bad" }, row.outcome),
       number(row.total_ms), row.input_tokens ? number(row.input_tokens) : "–", row.output_tokens ? number(row.output_tokens) : "–"];
   }
 
@@ -69,7 +69,7 @@ export function show(panel) {
         kind.value = parameters.get("outcome") ?? "all";
         wanted = parameters.get("id") ?? "";
         behind = parameters.has("code") ? Object.fromEntries(["range", "endpoint", "code"].map((name) => [name, parameters.get(name)])) : null;
-      }
+      } else behind = null;
       look();
       clearInterval(timer);
       timer = setInterval(() => { if (follow.checked && !out.contains(document.activeElement)) look(); }, EVERY_MS);

@@ -1,9 +1,13 @@
 """`gateway keys erase`: nothing is left of a revoked key, and everything of another one."""
 
+import asyncio
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+
+import aiohttp
+import pytest
 
 from gateway.access.keys import KeyFile, KeyRequest
 from gateway.app.erasing import erase
@@ -13,7 +17,7 @@ from gateway.engines.index.store import PageIndex
 from tests.support import upstream as up
 from tests.support.asking import official, toml
 from tests.support.gateway_process import run_command
-from tests.support.gateways import start_in_process
+from tests.support.gateways import start_in_process, start_process, upstream_toml
 from tests.support.upstream import Upstream
 
 
@@ -60,3 +64,21 @@ def rows_by_key(path: Path) -> Json:
         kinds = ("owner FROM entries", "key FROM usage", "key FROM requests")
         rows = connection.execute(" UNION ALL ".join(f"SELECT {kind}" for kind in kinds)).fetchall()
     return {key: sum(row[0] == key for row in rows) for (key,) in rows}
+
+
+@pytest.mark.slow  # a running gateway writes within seconds
+async def test_what_a_running_gateway_has_yet_to_write_of_a_key_is_removed_too(
+    tmp_path: Path, upstream: Upstream
+) -> None:
+    upstream.will(up.answer())
+    async with start_process(tmp_path, upstream_toml(upstream.url)) as server:
+        made = server.command("keys", "create", "--name", "gone", "--scope", "chat")
+        key = made.stdout.strip()
+        async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {key}"}) as session:
+            body = {"model": "SvcLLM", "messages": [{"role": "user", "content": "hi"}]}
+            async with session.post(f"{server.url}/v1/chat/completions", json=body) as answer:
+                assert answer.status == 200
+        for action in ("revoke", "erase"):
+            assert server.command("keys", action, key.split("_")[1]).returncode == 0
+        await asyncio.sleep(6)
+        assert key.split("_")[1] not in rows_by_key(server.state_dir / "state.sqlite3")

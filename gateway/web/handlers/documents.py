@@ -123,7 +123,7 @@ class DocumentPages:
         headers = _MADE if name in self._more else PAGE_HEADERS
         if importlib.util.find_spec("markdown_it") is None:  # the [web] extra is absent
             return web.Response(text=text, content_type="text/markdown", charset="utf-8", headers=headers)
-        contents, body = _rendered(text)
+        contents, body = _rendered(text.replace("](docs/pictures/", "](pictures/"))  # of the README
         return self._html(self._titles[name], contents, body, headers)
 
     async def search(self, request: web.Request) -> web.Response:
