@@ -9,6 +9,7 @@ worker, also to one that replaces a dead one later: files that break meanwhile k
 serve the same certificate.
 """
 
+import difflib
 import os
 import ssl
 import tomllib
@@ -104,6 +105,7 @@ _VARIABLES = {
 
 
 _MAX_PROBLEMS = 64
+_UNKNOWN = "is unknown; allowed: "
 
 
 def without_overrides(environment: Environment) -> Environment:
@@ -137,7 +139,9 @@ def load_config(
     source = str(path) if path else "--upstream" if text else "environment"
     document = _parse_file(path) if path else tomllib.loads(text)
     _apply_overrides(document, environment)
-    for problem in schemas.Checker(schemas.load("config")).check(document, limit=1):
+    problems = schemas.Checker(schemas.load("config")).check(document, limit=_MAX_PROBLEMS)
+    # A name that nobody knows is mostly why another one is missing.
+    for problem in sorted(problems, key=lambda each: not each.message.startswith(_UNKNOWN)):
         variable = _VARIABLES.get(problem.path, "")
         fault_in = variable if environment.variables.get(variable) else source
         raise ConfigError(fault_in, problem.path, _message(problem))
@@ -175,6 +179,10 @@ def _message(problem: Problem) -> str:
     if is_no_table and problem.path.startswith("search."):
         known = ", ".join(schemas.load("config")["properties"]["search"]["properties"])
         return f"is unknown; allowed: {known}, and a table [search.NAME] for the settings of a provider"
+    if problem.message.startswith(_UNKNOWN):
+        allowed = problem.message.removeprefix(_UNKNOWN).split(", ")
+        if close := difflib.get_close_matches(problem.path.rpartition(".")[2], allowed, 1):
+            return f"is unknown; did you mean {close[0]}? Allowed: {', '.join(allowed)}"
     if problem.message == "must be an array, not an object":
         return f"is a list of tables: [[{problem.path}]], with its keys, stands before every table within it"
     return problem.message

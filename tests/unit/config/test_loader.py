@@ -108,7 +108,13 @@ def test_settings_of_a_search_provider_are_in_its_table_or_those_of_the_only_one
 @pytest.mark.parametrize(
     ("text", "path", "says"),
     [
-        ("[server]\nprot = 1", "server.prot", "allowed: host, port"),
+        ("[server]\nprot = 1", "server.prot", "did you mean port? Allowed: host, port"),
+        (
+            '[[models]]\nname = "x"\n[[models.upstreams]]\nbase_ur = "http://a"',
+            "models[0].upstreams[0].base_ur",
+            "base_url?",
+        ),
+        ("[ops]\nzzz = 1", "ops.zzz", "is unknown; allowed: host"),
         ('[server]\nport = "x"', "server.port", "must be an integer"),
         ("[server]\nport = 99999", "server.port", "at most 65535"),
         ("server = 3", "server", "must be an object"),
