@@ -97,7 +97,7 @@ async def test_an_answer_in_any_form_says_the_same(
         more: dict[str, Any] = THINKING if route == "messages" and form.thoughts else {}
         turn = await Talk(server, route, stream=stream, **more).say("Which?")
     assert form.refused == ("the picture is missing" in str(turn.raw.get("error"))), turn.raw
-    assert (turn.text, turn.thoughts, [call[1:] for call in turn.calls]) == (form.text, form.thoughts, form.calls)
+    assert (turn.text, turn.thoughts, [list(call[1:]) for call in turn.calls]) == (form.text, form.thoughts, form.calls)
     assert len({call[0] for call in turn.calls}) == len(turn.calls)
 
 

@@ -1,5 +1,6 @@
 """What a messages request becomes at the chat upstream: systems, tools, results, images, documents, limits."""
 
+import json
 from typing import Any
 
 import pytest
@@ -7,13 +8,12 @@ import pytest
 from tests.support import upstream as up
 from tests.support.asking import ask
 from tests.support.gateways import InProcessGateway
-from tests.support.messages_route import ADD, HELLO, IMAGE, MODEL, PIXEL
+from tests.support.messages_route import ADD, HELLO, IMAGE, MODEL
+from tests.support.paths import GOLDEN
 from tests.support.upstream import Upstream
 
 USE: dict[str, Any] = {"type": "tool_use", "id": "c1", "name": "add", "input": {"a": 1}}
 RESULT: dict[str, Any] = {"type": "tool_result", "tool_use_id": "c1", "content": "2"}
-CALL = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a":1}'}}
-URL = f"data:image/png;base64,{PIXEL}"
 
 
 def text(value: str, **more: Any) -> dict[str, Any]:
@@ -33,58 +33,14 @@ def chat(role: str, content: Any, **more: Any) -> dict[str, Any]:
 
 
 WITH_CALL = [user(text("add")), assistant(USE)]
-CHAT_WITH_CALL = [chat("user", "add"), chat("assistant", None, tool_calls=[CALL])]
 
-MESSAGES: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
-    "system blocks, a billing header first": (
-        {"system": [text("x-anthropic-billing-header: v=1;"), text("Be brief", cache_control={"type": "ephemeral"}),
-                    text("and kind")], "messages": HELLO},
-        [chat("system", "Be brief\n\nand kind"), chat("user", "hello")]),
-    "system messages inside": (
-        {"system": "a", "messages": [*HELLO, chat("system", [text("b")]), user(text("c"))]},
-        [chat("system", "a\n\nb"), chat("user", "hello\n\nc")]),
-    "a system message that is over": (
-        {"messages": [*HELLO, {**chat("system", "b"), "clear_at": "next_user_message"}, user(text("c"))]},
-        [chat("user", "hello\n\nc")]),
-    "two user messages in a row": (
-        {"messages": [user(text("a")), user(text("b"), IMAGE)]},
-        [chat("user", [text("a\n\nb"), {"type": "image_url", "image_url": {"url": URL}}])]),
-    "a result with text behind it": (
-        {"messages": [*WITH_CALL, user(RESULT, text("and now?"))]},
-        [*CHAT_WITH_CALL, chat("tool", "2", tool_call_id="c1"), chat("user", "and now?")]),
-    "a text before its result": (
-        {"messages": [*WITH_CALL, user(text("and now?"), RESULT)]},
-        [*CHAT_WITH_CALL, chat("tool", "2", tool_call_id="c1"), chat("user", "and now?")]),
-    "parallel results in two messages": (
-        {"messages": [user(text("add")), assistant(text("I add"), USE, {**USE, "id": "c2"}),
-                      user(text("first"), RESULT), user({**RESULT, "tool_use_id": "c2", "is_error": True})]},
-        [chat("user", "add"), chat("assistant", "I add", tool_calls=[CALL, {**CALL, "id": "c2"}]),
-         chat("tool", "2", tool_call_id="c1"), chat("tool", "[error]\n2", tool_call_id="c2"), chat("user", "first")]),
-    "a result with an image": (
-        {"messages": [*WITH_CALL, user({**RESULT, "content": [text("see"), IMAGE]}, text("what is it?"))]},
-        [*CHAT_WITH_CALL, chat("tool", "see\n[1 image(s) of this result: in the next message]", tool_call_id="c1"),
-         chat("user", [text("[image(s) of the result c1]"), {"type": "image_url", "image_url": {"url": URL}},
-                       text("what is it?")])]),
-    "an empty result": (
-        {"messages": [*WITH_CALL, user({"type": "tool_result", "tool_use_id": "c1"})]},
-        [*CHAT_WITH_CALL, chat("tool", "", tool_call_id="c1")]),
-    "thoughts and hosted searches of an earlier answer": (
-        {"messages": [*HELLO, assistant(
-            {"type": "thinking", "thinking": "hm", "signature": "x"}, {"type": "redacted_thinking", "data": "x"},
-            {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "x"}},
-            {"type": "web_search_tool_result", "tool_use_id": "s1", "content": []}, text("It is "), text("so")),
-            user(text("thanks"))]},
-        [chat("user", "hello"), chat("assistant", "It is so"), chat("user", "thanks")]),
-    "documents and search results": (
-        {"messages": [user(
-            {"type": "document", "title": "T", "context": "C", "source": {"type": "text", "media_type": "text/plain",
-                                                                          "data": "words"}},
-            {"type": "document", "source": {"type": "content", "content": [text("inner")]}},
-            {"type": "search_result", "title": "S", "source": "https://example.org", "content": [text("found")]})]},
-        [chat("user", "T\n\nC\n\nwords\n\ninner\n\nS\nhttps://example.org\n\nfound")]),
-    "a beginning of the answer": (
-        {"messages": [*HELLO, chat("assistant", "It is (")]}, [chat("user", "hello"), chat("assistant", "It is (")]),
-}  # fmt: skip
+
+def recorded(name: str) -> dict[str, Any]:
+    """The rows of a table of `tests/golden`, by their case."""
+    return {row["case"]: row for row in json.loads((GOLDEN / f"{name}.json").read_text())}
+
+
+MESSAGES, REFUSED = recorded("messages_to_chat"), recorded("messages_refused")
 
 
 async def sent(server: InProcessGateway, upstream: Upstream, **body: Any) -> dict[str, Any]:
@@ -97,8 +53,7 @@ async def sent(server: InProcessGateway, upstream: Upstream, **body: Any) -> dic
 
 @pytest.mark.parametrize("case", MESSAGES)
 async def test_messages_become_chat_messages(server: InProcessGateway, upstream: Upstream, case: str) -> None:
-    body, wanted = MESSAGES[case]
-    assert (await sent(server, upstream, **body))["messages"] == wanted
+    assert (await sent(server, upstream, **MESSAGES[case]["asked"]))["messages"] == MESSAGES[case]["sent"]
 
 
 async def test_nothing_of_the_request_goes_on_but_what_chat_has(server: InProcessGateway, upstream: Upstream) -> None:
@@ -157,36 +112,9 @@ async def test_a_long_session_keeps_its_newest_images(server: InProcessGateway, 
     assert [part["type"] for part in parts[1::2]] == ["text"] * 4 + ["image_url"] * 8
 
 
-REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "no max_tokens": ({"max_tokens": None}, "max_tokens"),
-    "a role that does not exist": ({"messages": [chat("tool", "x")]}, "messages[0].role"),
-    "a text block without text": ({"messages": [user({"type": "text"})]}, "messages[0].content"),
-    "a call without input": ({"messages": [assistant({"type": "tool_use", "id": "x", "name": "y"})]}, "messages[0]"),
-    "a result without its call": ({"messages": [user(RESULT)]}, "messages[0].content[0].tool_use_id"),
-    "a call without its result": ({"messages": [*WITH_CALL, user(text("?"))]}, "messages[1].content[0]"),
-    "a damaged PDF": (
-        {"messages": [user({"type": "document", "source": {"type": "base64", "data": "JVBERi0=", "media_type": "x"}})]},
-        "PDF is damaged"),
-    "a PDF by URL": (
-        {"messages": [user({"type": "document", "source": {"type": "url", "url": "http://example.org/a.pdf"}})]},
-        "documents by URL are not read"),
-    "a stored file": (
-        {"messages": [user({"type": "image", "source": {"type": "file", "file_id": "f"}})]}, "files are not stored"),
-    "a block nobody knows": ({"messages": [user({"type": "strange"})]}, "'strange' is not supported"),
-    "an assistant's image": ({"messages": [*HELLO, assistant(IMAGE)]}, "'image' is not an assistant's"),
-    "a tool without a name": ({"tools": [{"input_schema": {}}]}, "tools[0].name"),
-    "a choice that is no tool": ({"tools": [ADD], "tool_choice": {"type": "tool", "name": "x"}}, "tool_choice.name"),
-    "a choice without tools": ({"tool_choice": {"type": "any"}}, "there are no tools"),
-    "servers of the caller": ({"mcp_servers": [{"type": "url", "url": "http://10.0.0.1"}]}, "mcp_servers"),
-    "a container": ({"container": {"id": "x"}}, "there are no containers"),
-    "an unknown effort": ({"output_config": {"effort": "huge"}}, "output_config.effort"),
-    "too warm": ({"temperature": 1.5}, "temperature"),
-}  # fmt: skip
-
-
 @pytest.mark.parametrize("case", REFUSED)
 async def test_what_cannot_be_done_is_refused_by_name(server: InProcessGateway, upstream: Upstream, case: str) -> None:
-    body, words = REFUSED[case]
+    body, words = REFUSED[case]["asked"], REFUSED[case]["words"]
     status, answer, headers = await ask(server, "/v1/messages", **{**MODEL, "messages": HELLO, **body})
     assert (status, answer["type"], answer["error"]["type"]) == (400, "error", "invalid_request_error")
     assert words in answer["error"]["message"] and not upstream.seen
