@@ -21,14 +21,11 @@ from tests.support.hosted_search import (
     search,
     visible,
 )
+from tests.support.messages_route import PIXEL
 
 LEFT_S = 1.0
 ADD = {"type": "function", "name": "add", "parameters": {"type": "object", "properties": {}}}
 PARIS = "https://a.example.com/paris"
-PIXEL = (
-    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5E"
-    "rkJggg=="
-)
 
 
 async def test_two_searches_beside_two_calls_of_the_caller_are_all_answered_in_the_next_turn(stage: Scene) -> None:
@@ -144,7 +141,7 @@ async def test_a_search_without_results_goes_on_without_sources(stage: Scene) ->
 
 
 async def test_items_of_every_kind_in_a_history_keep_their_order(stage: Scene) -> None:
-    image = {"type": "input_image", "image_url": PIXEL}
+    image = {"type": "input_image", "image_url": f"data:image/png;base64,{PIXEL}"}
     history: list[dict[str, Any]] = [
         {"role": "user", "content": "a"},
         {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "hm"}]},

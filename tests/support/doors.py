@@ -465,11 +465,26 @@ class Door(Protocol):
 
 
 _SEND = {"name": "send", "parameters": {"type": "object", "properties": {"to": {"type": "string"}}}}
-_TOOLS: dict[str, Any] = {
+TOOLS: dict[str, Any] = {
     CHAT: {"type": "function", "function": _SEND},
     RESPONSES: {"type": "function", **_SEND},
     MESSAGES: {"name": "send", "input_schema": _SEND["parameters"]},
 }
+
+
+def body_for(path: str, text: str = "hello", **more: Any) -> dict[str, Any]:
+    """A body of one of the three routes of models that says a text."""
+    if path == RESPONSES:
+        return {"model": "SvcLLM", "input": text, **more}
+    limit = {"max_tokens": 100} if path == MESSAGES else {}
+    return {"model": "SvcLLM", "messages": [{"role": "user", "content": text}], **limit, **more}
+
+
+async def told_by(server: InProcessGateway, path: str, text: str = "hello", **more: Any) -> "Told":
+    """What one of the routes answers, whole or streamed. `more`: fields of the body."""
+    status, answer, _ = await send(server, path, body_for(path, text, **more))
+    shown = orjson.dumps(answer).decode()
+    return (told_of_events if isinstance(answer, list) else told_of_answer)(status, answer, shown)
 
 
 class HttpWay:
@@ -482,14 +497,7 @@ class HttpWay:
         return await self.request("POST", self._path, self.raw(text, **more))
 
     def raw(self, text: str = "hello", **more: Any) -> bytes:
-        body = {"model": "SvcLLM", **self._fields}
-        if self._path == RESPONSES:
-            body["input"] = text
-        else:
-            body["messages"] = [{"role": "user", "content": text}]
-        if self._path == MESSAGES:
-            body["max_tokens"] = 100
-        return orjson.dumps({**body, **more})
+        return orjson.dumps(body_for(self._path, text, **{**self._fields, **more}))
 
     async def again(self, told: Told) -> Told:
         return await self.ask("again")
@@ -633,7 +641,7 @@ class HttpDoor:
 
     @property
     def tool(self) -> Any:
-        return _TOOLS[self.path]
+        return TOOLS[self.path]
 
     @property
     def limit(self) -> str:
@@ -649,7 +657,7 @@ class HttpDoor:
 class SocketDoor:
     name: str = "socket"
     fails_by: str = "status"
-    tool: Any = field(default_factory=lambda: _TOOLS[RESPONSES])
+    tool: Any = field(default_factory=lambda: TOOLS[RESPONSES])
     path: str = RESPONSES
     limit: str = "max_output_tokens"
     scope: str = "responses"
@@ -664,7 +672,7 @@ class SocketDoor:
 class RunDoor:
     how: str
     fails_by: str = "response"
-    tool: Any = field(default_factory=lambda: _TOOLS[RESPONSES])
+    tool: Any = field(default_factory=lambda: TOOLS[RESPONSES])
     path: str = RESPONSES
     limit: str = "max_output_tokens"
     scope: str = "responses"
