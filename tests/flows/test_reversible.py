@@ -54,16 +54,16 @@ async def test_a_model_sees_placeholders_and_the_caller_the_values(
     server: InProcessGateway, upstream: Upstream, path: str
 ) -> None:
     upstream.will(echo)
-    more = {"instructions": f"I am {MAIL}"} if path == RESPONSES else {}
-    counts = {"CREDIT_CARD": 1, "EMAIL": 1 + len(more), "SECRET": 1}
     for stream in (False, True):
+        more = {"instructions": f"I am {MAIL}"} if path == RESPONSES and not stream else {}
         told = await told_by(server, path, SAID, stream=stream, **more)
         assert told.text == f"You said: {SAID}"
         report = orjson.loads(re.findall(r'"sanitization":(\{.*?\}\})', told.shown)[-1])
+        counts = {"CREDIT_CARD": 1, "EMAIL": 1 + len(more), "SECRET": 1}
         assert report == {"redacted": {}, "flagged": {}, "replaced": counts, "restored": counts}
         if path == RESPONSES:
             assert told.answer["output"][0]["content"][0]["text"] == told.text
-            assert told.answer["instructions"] == f"I am {MAIL}"
+        assert all(told.answer[name] == value for name, value in more.items())
     assert_hidden(upstream)
 
 
