@@ -17,7 +17,8 @@ from tests.support.upstream import (
     answer,
     chunk,
     completion,
-    frame,
+    response,
+    response_stream,
     silent,
     stream,
     text_stream,
@@ -111,20 +112,8 @@ async def test_a_stream_is_settled_by_its_usage_and_an_aborted_one_by_what_was_s
 async def test_a_stream_of_an_upstream_that_speaks_responses_costs_what_was_sent_when_it_is_aborted(
     start_gateway: StartGateway, upstream: Upstream
 ) -> None:
-    opened = {"id": "resp_up", "object": "response", "status": "in_progress", "output": []}
-    item = {"type": "message", "id": "m", "role": "assistant", "status": "in_progress", "content": []}
-    at = {"output_index": 0, "item_id": "m", "content_index": 0}
-    events = [
-        {"type": "response.created", "response": opened},
-        {"type": "response.output_item.added", "output_index": 0, "item": item},
-        {
-            "type": "response.content_part.added",
-            **at,
-            "part": {"type": "output_text", "text": "", "annotations": []},
-        },
-        *({"type": "response.output_text.delta", **at, "delta": "word "} for _ in range(30)),
-    ]
-    upstream.will(silent(upstream, *map(frame, events)), answer())
+    events = response_stream(response("word " * 30), 5)[:34]
+    upstream.will(silent(upstream, *events), answer())
     gateway = await start_gateway(upstream_toml(upstream.url) + 'responses = "native"\n')
     key = make_key(gateway, tokens_per_day=10_000)
     async with aiohttp.ClientSession() as session:

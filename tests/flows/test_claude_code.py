@@ -145,29 +145,9 @@ def without_marks(value: Any) -> Any:
 
 def native_events(name: str, text: str, call: tuple[str, str, Any] | None) -> list[bytes]:
     """A stream in Anthropic's form: signed thoughts, then a call or a text."""
-    message: Any = {"id": name, "type": "message", "role": "assistant", "model": "m", "content": [],
-               "stop_reason": None, "usage": {"input_tokens": 9, "output_tokens": 1}}  # fmt: skip
-    if call is None:
-        block: Any = {"type": "text", "text": ""}
-        delta = {"type": "text_delta", "text": text}
-    else:
-        block = {"type": "tool_use", "id": call[0], "name": call[1], "input": {}}
-        delta = {"type": "input_json_delta", "partial_json": json.dumps(call[2])}
-    events: list[Any] = [
-        {"type": "message_start", "message": message},
-        {"type": "content_block_start", "index": 0, "content_block": {
-            "type": "thinking", "thinking": "", "signature": ""}},
-        {"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "about [EMAIL_1]"}},
-        {"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "c2lnbmVk"}},
-        {"type": "content_block_stop", "index": 0},
-        {"type": "content_block_start", "index": 1, "content_block": block},
-        {"type": "content_block_delta", "index": 1, "delta": delta},
-        {"type": "content_block_stop", "index": 1},
-        {"type": "message_delta", "delta": {"stop_reason": "tool_use" if call else "end_turn", "stop_sequence": None},
-         "usage": {"output_tokens": 5}},
-        {"type": "message_stop"},
-    ]  # fmt: skip
-    return [up.frame(event) for event in events]
+    thought = {"type": "thinking", "thinking": "about [EMAIL_1]", "signature": "c2lnbmVk"}
+    block = text if call is None else {"type": "tool_use", "id": call[0], "name": call[1], "input": call[2]}
+    return up.message_stream(up.message(thought, block, stop="tool_use" if call else "end_turn", id=name))
 
 
 STATUS = "mcp__websearch__websearch-search_status"

@@ -46,37 +46,11 @@ FULL: dict[str, Any] = {
 }  # fmt: skip
 
 
-def event(kind: str, **fields: Any) -> bytes:
-    return f"event: {kind}\n".encode() + up.frame({"type": kind, **fields})
-
-
-def good_stream(*pieces: str, signature: str = SIGNED["signature"]) -> list[bytes]:
+def good_stream(text: str = "Hello", signature: str = SIGNED["signature"], size: int = 6) -> list[bytes]:
     """Thoughts, a text and a call, as Anthropic's server sends them."""
-    start = {**ANSWER, "content": [], "stop_reason": None, "usage": {**USAGE, "output_tokens": 1}}
-    deltas = [
-        event("content_block_delta", index=1, delta={"type": "text_delta", "text": piece})
-        for piece in pieces or ("Hel", "lo")
-    ]
-    return [
-        event("message_start", message=start),
-        event("content_block_start", index=0, content_block={"type": "thinking", "thinking": "", "signature": ""}),
-        event("ping"),
-        event("content_block_delta", index=0, delta={"type": "thinking_delta", "thinking": "They are [EMAIL"}),
-        event("content_block_delta", index=0, delta={"type": "thinking_delta", "thinking": "_1], or not."}),
-        event("content_block_delta", index=0, delta={"type": "signature_delta", "signature": signature}),
-        event("content_block_stop", index=0),
-        event("content_block_start", index=1, content_block={"type": "text", "text": ""}),
-        *deltas,
-        event("content_block_stop", index=1),
-        event("content_block_start", index=2, content_block={
-            "type": "tool_use", "id": "toolu_01up", "name": "add", "input": {}}),
-        event("content_block_delta", index=2, delta={"type": "input_json_delta", "partial_json": '{"a":'}),
-        event("content_block_delta", index=2, delta={"type": "input_json_delta", "partial_json": "1}"}),
-        event("content_block_stop", index=2),
-        event("message_delta", delta={"stop_reason": "tool_use", "stop_sequence": None},
-              usage={"output_tokens": 2}),
-        event("message_stop"),
-    ]  # fmt: skip
+    content = [{**SIGNED, "signature": signature}, {"type": "text", "text": text}, ANSWER["content"][-1]]
+    first, second, *rest = up.message_stream({**ANSWER, "content": content}, size)
+    return [first, second, up.event("ping"), *rest]
 
 
 def gateway_of(upstream: Upstream, **settings: Any) -> str:
@@ -244,7 +218,7 @@ async def test_errors_come_in_the_interfaces_form(
     upstream.will(up.answer(body, status=status))
     code, data, _ = await ask(native, "/v1/messages", **MODEL)
     assert code >= 400 and data["type"] == "error" and data["error"]["type"] == told
-    upstream.will(up.stream(*good_stream()[:9], event("error", **body)))
+    upstream.will(up.stream(*good_stream()[:9], up.event("error", **body)))
     events = await raw_stream(native)
     assert events[-1]["type"] == "error" and events[-1]["error"]["type"] == told
     upstream.will(up.stream(*good_stream()[:-1]))
@@ -283,7 +257,7 @@ async def test_signed_blocks_pass_both_ways_untouched(masking: InProcessGateway,
     _, data, _ = await ask(masking, "/v1/messages", **{**MODEL, "messages": ask_mail})
     assert data["content"] == [SIGNED, HIDDEN, {"type": "text", "text": f"to {MAIL}"}]
     turn = [*ask_mail, {"role": "assistant", "content": data["content"]}, *HELLO]
-    upstream.will(up.stream(*good_stream("to [EM", "AIL_1]")))
+    upstream.will(up.stream(*good_stream("to [EMAIL_1]")))
     events = await raw_stream(masking, messages=turn)
     sent = upstream.last.body["messages"]
     assert sent[1]["content"][:2] == [SIGNED, HIDDEN] and sent[1]["content"][2]["text"] == "to [EMAIL_1]"
@@ -352,7 +326,7 @@ async def test_what_was_read_from_a_cache_and_written_to_one_counts(
 
 async def test_a_stream_ends_where_the_budget_does(bounded: InProcessGateway, upstream: Upstream) -> None:
     async def endless(exchange: Exchange) -> None:
-        await up.stream(*good_stream(*["many words of it " * 20] * 200))(exchange)
+        await up.stream(*good_stream("many words of it " * 4000, size=340))(exchange)
 
     upstream.will(endless)
     events = await raw_stream(bounded, max_tokens=2500)

@@ -16,7 +16,7 @@ from tests.support.asking import CHAT, MESSAGES, RESPONSES, send
 from tests.support.gateways import InProcessGateway, StartGateway, upstream_toml
 from tests.support.hosted_search import SEARCH, round_of, scene, search
 from tests.support.sockets import opened
-from tests.support.upstream import Exchange, Script, Upstream, chunk, completion, frame
+from tests.support.upstream import Exchange, Script, Upstream, chunk, completion
 from tests.support.waiting import until
 
 DAY = 8000
@@ -45,11 +45,13 @@ def honest(text_tokens: int = 10**6) -> Script:
     return script
 
 
-def endless(upstream: Upstream, piece: bytes | None = None) -> Script:
+def endless(upstream: Upstream, piece: bytes | None = None, *head: bytes) -> Script:
     """Streams words until the gateway leaves."""
 
     async def script(exchange: Exchange) -> None:
         await exchange.stream_head()
+        for each in head:
+            await exchange.piece(each)
         try:
             while True:
                 await exchange.piece(piece or chunk({"content": words(25)}))
@@ -198,35 +200,11 @@ async def test_a_stream_without_an_end_is_cut_at_the_budget_as_one_that_came_to_
     await until(lambda: not len(gateway.in_flight), 10)
 
 
-def native_stream(upstream: Upstream) -> Script:
-    """An upstream of its own responses route that says words without an end."""
-    opened = {"id": "resp_up", "object": "response", "status": "in_progress", "output": []}
-    item = {"type": "message", "id": "m", "role": "assistant", "status": "in_progress", "content": []}
-    at = {"output_index": 0, "item_id": "m", "content_index": 0}
-    part = {"type": "output_text", "text": "", "annotations": []}
-
-    async def script(exchange: Exchange) -> None:
-        await exchange.stream_head()
-        for event in (
-            {"type": "response.created", "response": opened},
-            {"type": "response.output_item.added", "output_index": 0, "item": item},
-            {"type": "response.content_part.added", **at, "part": part},
-        ):
-            await exchange.piece(frame(event))
-        try:
-            while True:
-                await exchange.piece(frame({"type": "response.output_text.delta", **at, "delta": words(25)}))
-                await asyncio.sleep(0)
-        finally:
-            upstream.released.set()
-
-    return script
-
-
 async def test_a_stream_of_an_upstream_with_its_own_responses_route_is_cut_too(
     start_gateway: StartGateway, upstream: Upstream
 ) -> None:
-    upstream.will(native_stream(upstream))
+    head, [delta] = (events := up.response_stream(up.response(words(25))))[:4], events[4:5]
+    upstream.will(endless(upstream, delta, *head))
     gateway = await start_gateway(upstream_toml(upstream.url) + 'responses = "native"\n')
     key = make_key(gateway, tokens_per_day=DAY)
     body = {"model": "SvcLLM", "input": "hello", "max_output_tokens": 100_000, "stream": True}

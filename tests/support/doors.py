@@ -28,6 +28,7 @@ from tests.support import upstream as up
 from tests.support.asking import CHAT, MCP, MESSAGES, RESPONSES, events_of, send, toml
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.hosted_search import SEARCH, Provider, search
+from tests.support.pieces import pieces_of
 from tests.support.sockets import ENDS, Socket, opened
 from tests.support.upstream import Exchange, Upstream, scripted_upstream
 from tests.support.waiting import until
@@ -104,7 +105,7 @@ class Play:
         if exchange.seen.body.get("stream"):
             await exchange.stream_head()
             begin = up.chunk({"role": "assistant", "content": "begin "})
-            await exchange.piece(up.frame(_message_start({})) if _is_messages(exchange) else begin)
+            await exchange.piece(up.message_stream(up.message())[0] if _is_messages(exchange) else begin)
         gone, going = asyncio.ensure_future(exchange.gone(30)), asyncio.ensure_future(self.go_on.wait())
         try:
             await asyncio.wait({gone, going}, return_when=asyncio.FIRST_COMPLETED)
@@ -143,62 +144,29 @@ class Play:
         self, exchange: Exchange, text: str | None, call: dict[str, Any] | None, usage: dict[str, int]
     ) -> None:
         """An answer in Anthropic's form."""
+        block: Any = text or ""
+        if call is not None:
+            function = call["function"]
+            given = orjson.loads(function["arguments"])
+            block = {"type": "tool_use", "id": "call_1", "name": "send", "input": given}
         counts = {"input_tokens": usage["prompt_tokens"], "output_tokens": usage["completion_tokens"]}
-        name, more = ("text", {"text": ""}) if call is None else ("tool_use", {"id": "call_1", "name": "send"})
-        said = (text or "") if call is None else call["function"]["arguments"]
-        stop = {"stop_reason": "end_turn" if call is None else "tool_use", "stop_sequence": None}
+        message = up.message(block, stop="end_turn" if call is None else "tool_use", usage=counts)
         if not exchange.seen.body.get("stream"):
-            whole = {"text": said} if call is None else {**more, "input": orjson.loads(said)}
-            message = {
-                **_message_start(counts)["message"],
-                **stop,
-                "content": [{"type": name, **whole}],
-                "usage": counts,
-            }
             await up.answer(message)(exchange)
             return
-        kind, member = ("text_delta", "text") if call is None else ("input_json_delta", "partial_json")
-        block = {"type": name, **more, **({} if call is None else {"input": {}})}
-        events: list[dict[str, Any]] = [
-            {"type": "content_block_start", "index": 0, "content_block": block},
-            *({"type": "content_block_delta", "index": 0, "delta": {"type": kind, member: piece}}
-              for piece in _cut(said)),
-            {"type": "content_block_stop", "index": 0},
-            {"type": "message_delta", "delta": stop, "usage": counts},
-            {"type": "message_stop"},
-        ]  # fmt: skip
+        events = up.message_stream(message, _size(text or ""))
         if exchange.sent_bytes == 0:
             await exchange.stream_head()
-            events.insert(0, _message_start(counts))
+        else:
+            events.pop(0)
         for event in events:
-            await exchange.piece(up.frame(event))
+            await exchange.piece(event)
         await exchange.finish()
 
     async def _respond(self, exchange: Exchange) -> None:
         body = exchange.seen.body
-        text = self.says("\n".join(_text_of(item) for item in body["input"] if "content" in item))
-        part = {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
-        item = {"type": "message", "id": "msg_up", "status": "completed", "role": "assistant", "content": [part]}
-        opened = {"id": "resp_up", "object": "response", "created_at": 17, "model": "up-model", "output": []}
-        usage = {"input_tokens": 3, "output_tokens": 2, "total_tokens": 5}
-        done = {**opened, "status": "completed", "output": [item], "usage": usage}
-        if not body.get("stream"):
-            await up.answer(done)(exchange)
-            return
-        begun = {**opened, "status": "in_progress"}
-        at = {"output_index": 0, "item_id": "msg_up", "content_index": 0}
-        events: list[dict[str, Any]] = [
-            {"type": "response.created", "response": begun},
-            {"type": "response.in_progress", "response": begun},
-            {"type": "response.output_item.added", "output_index": 0, "item": {**item, "content": []}},
-            {"type": "response.content_part.added", **at, "part": {**part, "text": ""}},
-            {"type": "response.output_text.delta", **at, "delta": text},
-            {"type": "response.output_text.done", **at, "text": text},
-            {"type": "response.content_part.done", **at, "part": part},
-            {"type": "response.output_item.done", "output_index": 0, "item": item},
-            {"type": "response.completed", "response": done},
-        ]
-        await up.stream(*(up.frame({**each, "sequence_number": n}) for n, each in enumerate(events)))(exchange)
+        whole = up.response(self.says("\n".join(_text_of(item) for item in body["input"] if "content" in item)))
+        await (up.stream(*up.response_stream(whole)) if body.get("stream") else up.answer(whole))(exchange)
 
     async def provider(self, request: web.Request) -> web.StreamResponse:
         """A scripted search provider."""
@@ -220,11 +188,6 @@ def _is_messages(exchange: Exchange) -> bool:
     return exchange.seen.path.endswith(MESSAGES)
 
 
-def _message_start(counts: dict[str, int]) -> dict[str, Any]:
-    head = {"id": "msg_up", "type": "message", "role": "assistant", "model": "up-model", "content": []}
-    return {"type": "message_start", "message": {**head, "stop_reason": None, "usage": {**counts, "output_tokens": 1}}}
-
-
 def used(prompt: int, completion: int) -> dict[str, int]:
     """The usage of a chat answer."""
     return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
@@ -235,10 +198,13 @@ def _text_of(message: Any) -> str:
     return content if isinstance(content, str) else "".join(part.get("text", "") for part in content or ())
 
 
-def _cut(text: str) -> list[str]:
+def _size(text: str) -> int:
     """Pieces of four characters, or some dozens of larger ones: placeholders are cut within."""
-    size = max(4, len(text) // 40)
-    return [text[at : at + size] for at in range(0, len(text), size)]
+    return max(4, len(text) // 40)
+
+
+def _cut(text: str) -> list[str]:
+    return pieces_of(text, _size(text))
 
 
 def _call_pieces(call: dict[str, Any]) -> list[bytes]:
