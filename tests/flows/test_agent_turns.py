@@ -1,9 +1,7 @@
 """Turns of agents that mix what other files test one by one: searches, own calls, failures, limits, old items."""
 
-import asyncio
 from typing import Any
 
-import aiohttp
 import pytest
 from aiohttp import web
 
@@ -23,7 +21,6 @@ from tests.support.hosted_search import (
 )
 from tests.support.messages_route import PIXEL
 
-LEFT_S = 1.0
 ADD = {"type": "function", "name": "add", "parameters": {"type": "object", "properties": {}}}
 PARIS = "https://a.example.com/paris"
 
@@ -45,38 +42,6 @@ async def test_two_searches_beside_two_calls_of_the_caller_are_all_answered_in_t
     answered = [message["tool_call_id"] for message in messages if message["role"] == "tool"]
     assert len(made) == 4 and sorted(made) == sorted(answered) and {each["call_id"] for each in calls} <= set(made)
     assert visible(message_of(second)) == [("[1]", PARIS)]
-
-
-@pytest.mark.parametrize("path", ["/v1/responses", "/v1/chat/completions", "/v1/messages"])
-async def test_a_page_that_is_opened_is_let_go_when_the_client_leaves(stage: Scene, path: str) -> None:
-    waiting, released = asyncio.Event(), asyncio.Event()
-
-    async def silent(request: web.Request) -> web.StreamResponse:
-        waiting.set()
-        try:
-            await asyncio.sleep(30)
-        finally:
-            released.set()
-        raise AssertionError("nobody left")
-
-    stage.site.pages["/slow"] = silent
-    page = f"{stage.site.url}/slow"
-    question: dict[str, Any] = {"messages": [{"role": "user", "content": f"Read {page}"}]}
-    if path.endswith("responses"):
-        question = {"input": f"Read {page}", "tools": [SEARCH]}
-    elif path.endswith("completions"):
-        question["web_search_options"] = {}
-    else:
-        question |= {"max_tokens": 99, "tools": [{"type": "web_search_20250305", "name": "web_search"}]}
-    stage.model.will(round_of(call("open_page", url=page)))
-    async with aiohttp.ClientSession(stage.server.url, headers=stage.server.headers) as session:
-        asking = asyncio.create_task(session.post(path, json={"model": "SvcLLM", "stream": True, **question}))
-        await asyncio.wait_for(waiting.wait(), 8)
-        if asking.done():
-            (await asking).close()
-        asking.cancel()
-        await asyncio.wait({asking})
-    await asyncio.wait_for(released.wait(), LEFT_S)
 
 
 async def test_a_search_that_fails_in_the_second_round_keeps_what_the_first_one_found(stage: Scene) -> None:

@@ -80,6 +80,7 @@ async def test_a_conversation_that_is_too_long_is_told_so_that_agents_compact(
         assert turn.status == 400 and turn.raw["error"]["message"].startswith("prompt is too long")
     else:
         assert turn.raw["error"]["code"] == "context_length_exceeded"
+        assert route != "chat" or turn.raw["error"]["param"] == "messages"
         is_event = route == "responses" and stream
         assert turn.status == (200 if is_event else 400)
         assert not is_event or [event["type"] for event in turn.events][::3] == ["response.created", "response.failed"]

@@ -687,7 +687,7 @@ async def small(start_gateway: StartGateway) -> AsyncIterator[Stage]:
 async def test_a_body_or_message_that_is_too_large_is_refused(small: Stage, door: Door) -> None:
     async with door.opened(small) as way:
         status = await way.refused(way.raw("x" * 70_000))
-        assert status == (0 if door is SOCKET else 413) and not small.asked()
+        assert status == (1009 if door is SOCKET else 413) and not small.asked()
 
 
 @pytest.mark.parametrize(

@@ -51,17 +51,6 @@ async def test_the_clients_own_stream_follows_search_and_citations(stage: Scene,
     assert message.content[0].text[cited.start_index : cited.end_index] == "[1]"
 
 
-async def test_the_client_reads_the_annotations_of_the_chat_route(stage: Scene, client: openai.AsyncOpenAI) -> None:
-    stage.model.will(round_of(search(), is_stream=False), round_of("Paris [1].", is_stream=False))
-    answer = await client.chat.completions.create(
-        model="SvcLLM", messages=[{"role": "user", "content": "x"}], web_search_options={"search_context_size": "low"}
-    )
-    message = answer.choices[0].message
-    assert message.content is not None and message.annotations is not None
-    cited = message.annotations[0].url_citation
-    assert message.content[cited.start_index : cited.end_index] == "[1]" and cited.url == PARIS
-
-
 async def test_the_clients_own_chat_stream_joins_the_annotations(stage: Scene, client: openai.AsyncOpenAI) -> None:
     stage.model.will(round_of(search()), round_of("Paris [1, 2], ", "Nice [3]", " and [1]."))
     messages: Any = [{"role": "user", "content": "x"}]

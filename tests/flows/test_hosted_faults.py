@@ -19,6 +19,12 @@ LEFT_S = 1.0
 """Seconds in which search and upstream are released when the client has left."""
 ASK: dict[str, Any] = {"model": "SvcLLM", "input": "What is the capital of France?", "tools": [SEARCH]}
 CHAT = {"model": "SvcLLM", "messages": [{"role": "user", "content": "x"}], "web_search_options": {}}
+TOOLS = [{"type": "web_search_20250305", "name": "web_search"}, {"type": "web_fetch_20250910", "name": "web_fetch"}]
+ASKED: dict[str, dict[str, Any]] = {
+    "/v1/responses": ASK,
+    "/v1/chat/completions": CHAT,
+    "/v1/messages": {"model": "SvcLLM", "messages": CHAT["messages"], "max_tokens": 99, "tools": TOOLS},
+}
 
 
 @pytest.fixture
@@ -186,12 +192,12 @@ async def _read(session: aiohttp.ClientSession, stage: Scene, path: str, body: d
 
 
 @pytest.mark.parametrize("is_stream", [True, False], ids=["streamed", "whole"])
-@pytest.mark.parametrize("path", ["/v1/responses", "/v1/chat/completions"])
+@pytest.mark.parametrize("path", ASKED)
 @pytest.mark.parametrize("phase", ["first round", "search", "open page", "second round", "last text"])
 async def test_a_client_that_leaves_releases_search_and_model(
     stage: Scene, phase: str, path: str, is_stream: bool
 ) -> None:
-    body = {**(ASK if "responses" in path else CHAT), "stream": is_stream}
+    body = {**ASKED[path], "stream": is_stream}
     waiting = asyncio.Event()
 
     async def held(exchange: up.Exchange) -> None:
@@ -212,9 +218,8 @@ async def test_a_client_that_leaves_releases_search_and_model(
         stage.provider.answer = stage.provider.silent if phase == "search" else None
         stage.site.pages["/page"] = stage.provider.silent
         asked = search() if phase == "search" else call("open_page", url=f"{stage.site.url}/page")
-        told: dict[str, Any] = {"input": f"Read {stage.site.url}/page"} if "responses" in path else {}
-        told = told or {"messages": [{"role": "user", "content": f"Read {stage.site.url}/page"}]}
-        body = {**body, **told}
+        text = f"Read {stage.site.url}/page"
+        body |= {"input": text} if "input" in body else {"messages": [{"role": "user", "content": text}]}
         stage.model.will(round_of(asked, is_stream=is_stream))
     else:
         stage.model.will(round_of(search(), is_stream=is_stream), held)

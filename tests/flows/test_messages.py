@@ -11,6 +11,7 @@ import pytest
 from anthropic.tools.memory import BetaAsyncLocalFilesystemMemoryTool
 
 from tests.support import upstream as up
+from tests.support.backends import streamed as chunks_of
 from tests.support.gateways import InProcessGateway
 from tests.support.messages_route import ADD, HELLO, LIMIT_S, MODEL
 from tests.support.upstream import Upstream
@@ -86,10 +87,6 @@ def shape(message: anthropic.types.Message) -> list[Any]:
 
 ENDING = [up.usage_chunk(), up.DONE]
 STREAMS: dict[str, tuple[list[bytes], dict[str, Any], list[Any], str]] = {
-    "a call after a text": (
-        [up.chunk({"content": "I add"}), call_chunk(0, "", "c1", "add"), call_chunk(0, '{"a"'), call_chunk(0, ":1}"),
-         up.chunk({}, "tool_calls")],
-        {"tools": [ADD]}, ["I add", ("c1", "add", {"a": 1})], "tool_use"),
     "a call without arguments": (
         [call_chunk(0, "", "c1", "add"), up.chunk({}, "tool_calls")],
         {"tools": [ADD]}, [("c1", "add", {})], "tool_use"),
@@ -104,23 +101,13 @@ STREAMS: dict[str, tuple[list[bytes], dict[str, Any], list[Any], str]] = {
         [call_chunk(0, '{"a"', "c1", "add"), up.chunk({"content": "wait"}), up.chunk({"content": " for it"}),
          call_chunk(0, ":1}"), up.chunk({}, "tool_calls")],
         {"tools": [ADD]}, [("c1", "add", {"a": 1}), "wait for it"], "tool_use"),
-    "thoughts that were wished for": (
-        [up.chunk({"reasoning_content": "2 "}), up.chunk({"reasoning_content": "and 2"}), up.chunk({"content": "4"}),
-         up.chunk({}, "stop")],
-        {"thinking": {"type": "enabled"}}, [("thinking", "2 and 2"), "4"], "end_turn"),
     "thoughts that are omitted": (
         [up.chunk({"reasoning": "2 and 2"}), up.chunk({"content": "4"}), up.chunk({}, "stop")],
         {"thinking": {"type": "adaptive", "display": "omitted"}}, [("thinking", ""), "4"], "end_turn"),
-    "thoughts that nobody wished for": (
-        [up.chunk({"reasoning": "2 and 2"}), up.chunk({"content": "4"}), up.chunk({}, "stop")],
-        {}, ["4"], "end_turn"),
     "thoughts between texts": (
         [up.chunk({"content": "a"}), up.chunk({"reasoning": "hm"}), up.chunk({"content": "b"}), up.chunk({}, "stop")],
         {"thinking": {"type": "enabled", "budget_tokens": 1024}}, ["a", ("thinking", "hm"), "b"], "end_turn"),
-    "a cut text": ([up.chunk({"content": "a"}), up.chunk({}, "length")], {}, ["a"], "max_tokens"),
     "a filtered text": ([up.chunk({"content": "a"}), up.chunk({}, "content_filter")], {}, ["a"], "refusal"),
-    "a refusal": ([up.chunk({"refusal": "no"}), up.chunk({}, "stop")], {}, ["no"], "refusal"),
-    "nothing at all": ([up.chunk({"role": "assistant"}), up.chunk({}, "stop")], {}, [], "end_turn"),
     "a stop sequence that vLLM names": (
         [up.chunk({"content": "a"}), up.frame({"id": "x", "choices": [
             {"index": 0, "delta": {}, "finish_reason": "stop", "stop_reason": "END"}]})],
@@ -141,32 +128,31 @@ async def test_a_stream_becomes_its_blocks(client: anthropic.AsyncAnthropic, ups
     assert all(block.signature for block in message.content if block.type == "thinking")
 
 
-WHOLES: dict[str, tuple[dict[str, Any], dict[str, Any], list[Any], str]] = {
+THINKING = {"thinking": {"type": "enabled"}}
+MESSAGES: dict[str, tuple[dict[str, Any], str, dict[str, Any], list[Any], str]] = {
     "calls beside a text": (
-        up.completion("I add", "tool_calls", tool_calls=[CALL, {**CALL, "id": "call_2"}]), {"tools": [ADD]},
+        {"content": "I add", "tool_calls": [CALL, {**CALL, "id": "call_2"}]}, "tool_calls", {"tools": [ADD]},
         ["I add", ("call_1", "add", {"a": 1}), ("call_2", "add", {"a": 1})], "tool_use"),
-    "thoughts": (
-        up.completion("4", reasoning_content="2 and 2"), {"thinking": {"type": "enabled"}},
-        [("thinking", "2 and 2"), "4"], "end_turn"),
-    "thoughts that nobody wished for": (up.completion("4", reasoning_content="2"), {}, ["4"], "end_turn"),
-    "a cut text": (up.completion("4", "length"), {}, ["4"], "max_tokens"),
-    "a cut call": (
-        up.completion(None, "length", tool_calls=[{**CALL, "function": {"name": "add", "arguments": '{"a"'}}]),
-        {"tools": [ADD]}, [("call_1", "add", {})], "max_tokens"),
-    "a refusal": (up.completion(None, refusal="no"), {}, ["no"], "refusal"),
-    "nothing": (up.completion(""), {}, [], "end_turn"),
+    "thoughts": ({"reasoning_content": "2 and 2", "content": "4"}, "stop", THINKING, [("thinking", "2 and 2"), "4"],
+                 "end_turn"),
+    "thoughts that nobody wished for": ({"reasoning": "2 and 2", "content": "4"}, "stop", {}, ["4"], "end_turn"),
+    "a cut text": ({"content": "4"}, "length", {}, ["4"], "max_tokens"),
+    "a cut call": ({"content": None, "tool_calls": [{**CALL, "function": {"name": "add", "arguments": '{"a"'}}]},
+                   "length", {"tools": [ADD]}, [("call_1", "add", {})], "max_tokens"),
+    "a refusal": ({"content": None, "refusal": "no"}, "stop", {}, ["no"], "refusal"),
+    "nothing": ({"content": ""}, "stop", {}, [], "end_turn"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", WHOLES)
-async def test_a_whole_answer_becomes_its_blocks(
-    client: anthropic.AsyncAnthropic, upstream: Upstream, case: str
+@pytest.mark.parametrize("is_stream", [True, False], ids=["streamed", "whole"])
+@pytest.mark.parametrize("case", MESSAGES)
+async def test_an_answer_becomes_its_blocks(
+    client: anthropic.AsyncAnthropic, upstream: Upstream, case: str, is_stream: bool
 ) -> None:
-    answer, body, blocks, reason = WHOLES[case]
-    if case == "a cut call":
-        answer["choices"][0]["finish_reason"] = "length"
-    upstream.will(up.answer(answer))
-    message = await answered(client, **body)
+    said, finish, body, blocks, reason = MESSAGES[case]
+    whole = up.completion(said.get("content"), finish, **{k: v for k, v in said.items() if k != "content"})
+    upstream.will(up.stream(*chunks_of(said, finish)) if is_stream else up.answer(whole))
+    message = (await streamed(client, **body))[1] if is_stream else await answered(client, **body)
     assert shape(message) == blocks and message.stop_reason == reason
 
 

@@ -35,7 +35,7 @@ async def test_two_keys_that_differ_are_refused(server: InProcessGateway) -> Non
         assert (status, answer["error"]["type"]) == (400, "invalid_request_error")
 
 
-async def test_wrong_keys_in_either_header_count_as_guesses(server: InProcessGateway) -> None:
+async def test_wrong_keys_in_either_header_count_as_guesses(server: InProcessGateway, upstream: Upstream) -> None:
     for number in range(server.config.access.bad_keys_per_minute):
         key = (
             {"x_api_key": f"k{number}", "Authorization": None} if number % 2 else {"Authorization": f"Bearer k{number}"}
@@ -43,6 +43,8 @@ async def test_wrong_keys_in_either_header_count_as_guesses(server: InProcessGat
         assert (await posted(server, **key))[0] == 401
     status, answer = await posted(server, x_api_key="another", Authorization=None)
     assert (status, answer["error"]["type"]) == (429, "rate_limit_error")
+    upstream.will(up.answer())
+    assert (await posted(server))[0] == 200, "a valid key is heard although its neighbours guess"
 
 
 async def test_an_unknown_model_is_told_what_there_is_and_an_alias_works(

@@ -143,15 +143,3 @@ async def test_a_key_without_the_scope_is_refused_before_anything_streams(stage:
     with pytest.raises(anthropic.PermissionDeniedError, match="web-search"):
         await message(stage, key=stage.server.make_key("chat"))
     assert not stage.model.seen
-
-
-async def test_a_client_that_leaves_ends_the_search(stage: Scene) -> None:
-    stage.provider.answer = stage.provider.silent
-    stage.model.will(round_of("Let me look.", search()))
-    task = asyncio.create_task(message(stage))
-    async with asyncio.timeout(LIMIT_S):
-        await stage.provider.waiting.wait()
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-    async with asyncio.timeout(1):
-        await stage.provider.released.wait()

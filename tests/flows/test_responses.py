@@ -74,31 +74,33 @@ async def test_a_streamed_text_has_the_exact_sequence(client: openai.AsyncOpenAI
     assert final.output_text == "Hello" and final.usage.total_tokens == 5 and final.id == events[0].response.id
 
 
-async def test_the_clients_own_accumulator_follows_text_then_parallel_calls(
-    client: openai.AsyncOpenAI, upstream: Upstream
+TEXTS_AND_CALLS: dict[str, tuple[list[bytes], list[str]]] = {
+    "a text, then parallel calls": (
+        [up.chunk({"content": "a"}), *call_chunks(), *call_chunks(1, "c2"), up.chunk({}, "tool_calls")],
+        ["message", "function_call", "function_call"]),
+    "a call alone opens no message": ([*call_chunks(), up.chunk({}, "stop")], ["function_call"]),
+    "a text after a call is an item of its own": (
+        [up.chunk({"content": "a"}), *call_chunks(), up.chunk({"content": "b"}), up.chunk({}, "tool_calls")],
+        ["message", "function_call", "message"]),
+    "no text at all is one empty message": (
+        [up.chunk({"role": "assistant", "content": ""}), up.chunk({}, "stop")], ["message"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", TEXTS_AND_CALLS)
+async def test_the_clients_own_accumulator_follows_texts_and_calls(
+    client: openai.AsyncOpenAI, upstream: Upstream, case: str
 ) -> None:
-    pieces = [up.chunk({"content": "I add"}), *call_chunks(), *call_chunks(1, "c2"), up.chunk({}, "tool_calls")]
-    upstream.will(up.stream(*pieces, up.usage_chunk(), up.DONE))
+    chunks, kinds = TEXTS_AND_CALLS[case]
+    upstream.will(up.stream(*chunks, up.usage_chunk(), up.DONE))
     events, final = await streamed(client, input="add", tools=[TOOL])
-    assert [item.type for item in final.output] == ["message", "function_call", "function_call"]
-    assert [item.call_id for item in final.output[1:]] == ["c1", "c2"]
-    assert all(orjson.loads(item.arguments) == {"a": 1} for item in final.output[1:])
+    assert [item.type for item in final.output] == kinds
+    calls = [item for item in final.output if item.type == "function_call"]
+    assert [item.call_id for item in calls] == ["c1", "c2"][: len(calls)]
+    assert all(orjson.loads(item.arguments) == {"a": 1} for item in calls)
     done = [event.item.id for event in events if event.type == "response.output_item.done"]
-    assert sorted(done) == sorted(item.id for item in final.output) and len(set(done)) == 3
-
-
-async def test_a_pure_call_opens_no_message(client: openai.AsyncOpenAI, upstream: Upstream) -> None:
-    upstream.will(up.stream(*call_chunks(), up.chunk({}, "stop"), up.DONE))
-    _, final = await streamed(client, input="add", tools=[TOOL])
-    assert [item.type for item in final.output] == ["function_call"]
-
-
-async def test_text_after_a_call_is_an_item_of_its_own(client: openai.AsyncOpenAI, upstream: Upstream) -> None:
-    pieces = [up.chunk({"content": "a"}), *call_chunks(), up.chunk({"content": "b"}), up.chunk({}, "tool_calls")]
-    upstream.will(up.stream(*pieces, up.DONE))
-    _, final = await streamed(client, input="add", tools=[TOOL])
-    assert [item.type for item in final.output] == ["message", "function_call", "message"]
-    assert len({item.id for item in final.output}) == 3
+    assert sorted(done) == sorted(item.id for item in final.output) and len(set(done)) == len(kinds)
+    assert (final.output_text == "") is not any(b'"content": "a"' in chunk for chunk in chunks)
 
 
 THOUGHT = {"role": "assistant", "reasoning_content": "2 and 2", "content": "4"}
@@ -145,12 +147,6 @@ async def test_a_cut_answer_is_incomplete_with_its_reason(
         item = response.output[-1]
         assert isinstance(item, ResponseOutputMessage) and item.status == "incomplete"
         assert response.usage is not None and response.usage.output_tokens == 2
-
-
-async def test_no_text_at_all_is_one_empty_message(client: openai.AsyncOpenAI, upstream: Upstream) -> None:
-    upstream.will(up.stream(up.chunk({"role": "assistant", "content": ""}), up.chunk({}, "stop"), up.DONE))
-    _, final = await streamed(client, input="hello")
-    assert [item.type for item in final.output] == ["message"] and final.output_text == ""
 
 
 async def test_a_failed_stream_has_the_text_that_was_sent_and_no_more(

@@ -236,8 +236,9 @@ async def test_a_wrong_key_is_told_in_the_words_that_clients_look_for(
     server: InProcessGateway, authorization: str | None
 ) -> None:
     body = {"model": "SvcLLM", "input": "x"}
-    status, told, _ = await send(server, "/v1/responses", body, Authorization=authorization)
+    status, told, headers = await send(server, "/v1/responses", body, Authorization=authorization)
     assert (status, told["error"]["code"]) == (401, "invalid_api_key")
+    assert headers["WWW-Authenticate"].startswith("Bearer") and headers["X-Request-Id"]
     assert told["error"]["message"].startswith("Incorrect API key provided: ")
 
 

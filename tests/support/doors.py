@@ -396,7 +396,7 @@ class Way(Protocol):
         """Send a body or message; a socket does not wait for what comes back."""
 
     async def refused(self, raw: bytes) -> int:
-        """The status of a body or message that is refused; 0 where the connection is closed instead."""
+        """The status of a body or message that is refused, or the code with which the connection is closed instead."""
 
 
 class Door(Protocol):
@@ -518,7 +518,7 @@ class SocketWay:
     async def refused(self, raw: bytes) -> int:
         await self.send(raw)
         event = await self.socket.event()
-        return int(event["status"]) if event is not None else 0
+        return int(event["status"]) if event is not None else int(self.socket.raw.close_code or 0)
 
 
 class RunWay(HttpWay):
