@@ -126,16 +126,6 @@ async def test_another_keys_run_is_not_there(server: InProcessGateway, client: A
     await queued.close()
 
 
-async def test_what_is_wrong_with_the_request_is_told_at_once(client: Any, upstream: Upstream) -> None:
-    for wrong in (
-        {"store": False},
-        {"previous_response_id": "resp_unknown"},
-        {"input": [{"type": "function_call_output", "call_id": "x", "output": "y"}]},
-    ):
-        with pytest.raises(openai.BadRequestError):
-            await client.responses.create(**{"model": "SvcLLM", "input": "hello", "background": True, **wrong})
-
-
 async def test_a_key_has_so_many_runs_and_a_place_becomes_free(start_gateway: StartGateway, upstream: Upstream) -> None:
     server = await start_gateway(toml(upstream) + "\n[responses]\nbackground = { per_key = 1, max_s = 60 }\n")
     gate = Held()

@@ -244,8 +244,3 @@ async def test_input_tokens_are_counted_without_asking_the_model(
         )
     assert few.object == "response.input_tokens" and few.input_tokens < more.input_tokens
     assert chained.input_tokens > 400 and len(upstream.seen) == 1
-
-
-async def test_a_compaction_without_a_model_is_refused(server: InProcessGateway, upstream: Upstream) -> None:
-    status, refused, _ = await send(server, "/v1/responses/compact", {"input": TALK})
-    assert (status, refused["error"]["param"]) == (400, "model")

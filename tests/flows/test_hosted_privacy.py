@@ -43,58 +43,6 @@ async def test_a_key_without_the_scope_is_refused_before_anything_happens(stage:
     assert stage.sent == [] and stage.provider.asked == []
 
 
-@pytest.mark.parametrize(
-    ("tool", "param"),
-    [
-        ({"search_context_size": "huge"}, "tools[0].search_context_size"),
-        ({"filters": {"allowed_domains": ["a b"]}}, "tools[0].filters.allowed_domains[0]"),
-        ({"filters": {"allowed_domains": ["x.example"] * 101}}, "tools[0].filters.allowed_domains"),
-        ({"filters": {"allowed_domains": "x.example"}}, "tools[0].filters.allowed_domains"),
-        ({"filters": {"allowed_domains": ["x.example/a?b=c"]}}, "tools[0].filters.allowed_domains[0]"),
-        ({"filters": {"other": 1}}, "tools[0].filters.other"),
-        ({"search_content_types": ["sound"]}, "tools[0].search_content_types[0]"),
-        ({"user_location": {"type": "exact"}}, "tools[0].user_location.type"),
-        ({"user_location": {"type": "approximate", "country": "Germany"}}, "tools[0].user_location.country"),
-        ({"external_web_access": "no"}, "tools[0].external_web_access"),
-        ({"no_such_option": 1}, "tools[0].no_such_option"),
-    ],
-    ids=str,
-)  # fmt: skip
-async def test_a_wrong_option_is_refused_by_its_name(stage: Scene, tool: dict[str, Any], param: str) -> None:
-    status, answer = await post(
-        stage, "/v1/responses", {"model": "SvcLLM", "input": "x", "tools": [{**SEARCH, **tool}]}
-    )
-    assert status == 400 and answer["error"]["param"] == param and param in answer["error"]["message"]
-
-
-@pytest.mark.parametrize(
-    ("body", "param"),
-    [
-        ({"web_search_options": {"search_context_size": 3}}, "web_search_options.search_context_size"),
-        ({"web_search_options": {"filters": {}}}, "web_search_options.filters"),
-        ({"web_search_options": []}, "web_search_options"),
-        (
-            {"web_search_options": {"user_location": {"type": "approximate", "approximate": {"country": "Narnia"}}}},
-            "web_search_options.user_location.approximate.country",
-        ),
-        ({"web_search_options": {}, "n": 2}, "n"),
-        ({"web_search_options": {}, "functions": [{"name": "f"}]}, "functions"),
-    ],
-    ids=str,
-)  # fmt: skip
-async def test_a_wrong_option_of_the_chat_route_is_refused_by_its_name(
-    stage: Scene, body: dict[str, Any], param: str
-) -> None:
-    asked = {"model": "SvcLLM", "messages": [{"role": "user", "content": "x"}], **body}
-    status, answer = await post(stage, "/v1/chat/completions", asked)
-    assert status == 400 and answer["error"]["param"] == param, answer
-
-
-async def test_two_search_tools_are_refused(stage: Scene) -> None:
-    status, answer = await post(stage, "/v1/responses", {"model": "SvcLLM", "input": "x", "tools": [SEARCH, SEARCH]})
-    assert status == 400 and answer["error"]["param"] == "tools[1]"
-
-
 async def test_query_and_results_are_masked_whatever_the_routes_say(stage: Scene) -> None:
     stage.provider.results = [{"title": f"Of {CARD}", "url": PARIS, "content": f"Pay with {CARD} now."}]
     stage.model.will(round_of(search(f"who owns {CARD}")), round_of("x [1]"))

@@ -134,31 +134,6 @@ async def test_a_stream_goes_on_event_for_event(native: InProcessGateway, upstre
     assert (message.usage.output_tokens, message.usage.cache_read_input_tokens) == (2, 20)
 
 
-REFUSED: dict[str, dict[str, Any]] = {
-    "mcp_servers": {"mcp_servers": [{"type": "url", "url": "https://mcp.example.org", "name": "x"}]},
-    "container": {"container": "container_01"},
-    "thread": {"thread": {"id": "t"}},
-    "messages[0].content[0].source": {"messages": [{"role": "user", "content": [
-        {"type": "document", "source": {"type": "url", "url": "https://example.org/a.pdf"}}]}]},
-    "messages[0].content[0]": {"messages": [{"role": "user", "content": [
-        {"type": "image", "source": {"type": "file", "file_id": "file_01"}}]}]},
-    "messages[0].content[0].content[0].video": {"messages": [{"role": "user", "content": [
-        {"type": "tool_result", "tool_use_id": "t", "content": [{"type": "clip", "video": "https://a.org/v"}]}]}]},
-    "messages[0].content[0].source.url": {"messages": [{"role": "user", "content": [
-        {"type": "image", "source": {"type": "url", "url": "ftp://a.org/v.png"}}]}]},
-    "tools[0].server": {"tools": [{"type": "mcp_toolset_2026", "name": "x", "server": "https://a.org/mcp"}]},
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("param", REFUSED)
-async def test_what_the_upstream_would_open_is_refused(
-    native: InProcessGateway, upstream: Upstream, param: str
-) -> None:
-    status, data, _ = await ask(native, "/v1/messages", **MODEL, **{"messages": HELLO, **REFUSED[param]})
-    assert status == 400 and data["error"]["message"].startswith(param), data
-    assert upstream.seen == []
-
-
 async def test_blocks_that_only_the_gateway_understands_stay_here(native: InProcessGateway, upstream: Upstream) -> None:
     """Thoughts that it signed over chat, and its own searches: a conversation may change its model."""
     own = "srvtoolu_" + "0a" * 16

@@ -124,21 +124,6 @@ async def test_domains_are_honoured(stage: Scene) -> None:
     assert [each.url for each in found.content] == ["https://b.example.org/lyon"]
 
 
-REFUSED: dict[str, dict[str, Any]] = {
-    "two lists of domains": {"allowed_domains": ["a.example"], "blocked_domains": ["b.example"]},
-    "a domain that is none": {"allowed_domains": ["no host!"]},
-    "a country that is none": {"user_location": {"type": "approximate", "country": "France"}},
-    "no uses": {"max_uses": 0},
-}
-
-
-@pytest.mark.parametrize("case", REFUSED)
-async def test_wrong_options_are_refused_by_name(stage: Scene, case: str) -> None:
-    with pytest.raises(anthropic.BadRequestError, match=r"tools\[0\]"):
-        await message(stage, tools=[{**TOOL, **REFUSED[case]}])
-    assert not stage.model.seen
-
-
 async def test_a_key_without_the_scope_is_refused_before_anything_streams(stage: Scene) -> None:
     with pytest.raises(anthropic.PermissionDeniedError, match="web-search"):
         await message(stage, key=stage.server.make_key("chat"))

@@ -1,6 +1,7 @@
 """The likeliest mistakes of people and programs, and the words they get: what is wrong, where, and what to do.
 
-They stand in `tests/golden/mistakes.json`, a line each; `words` must stand in the message, whose code may be left open.
+They stand in `tests/golden/mistakes.json`, a line each; `words` must stand in the message; its code and its
+parameter may be left open.
 `@` in a header is a good key, `@chat` one with the scope `chat` alone; null leaves the header out.
 """
 
@@ -27,11 +28,14 @@ async def server(start_gateway: StartGateway) -> AsyncIterator[InProcessGateway]
     async with scripted_upstream() as upstream:
         upstream.will(answer())
         embedded = Embedded(ocr=EmbeddedUpstream(upstream.url, "embedded-ocr", wake))
-        yield await start_gateway(upstream_toml(upstream.url) + "[guardrail]\nenabled = 'off'\n", embedded)
+        native = upstream_toml(upstream.url).replace("SvcLLM", "Native") + 'messages = "native"\nresponses = "native"\n'
+        models = upstream_toml(upstream.url) + native
+        yield await start_gateway(models + "[guardrail]\nenabled = 'off'\n", embedded)
+        assert upstream.seen == []
 
 
-async def told(server: InProcessGateway, chat_key: str, row: Any) -> tuple[int, str, str]:
-    """Status, code and message of the answer to a row's request."""
+async def told(server: InProcessGateway, chat_key: str, row: Any) -> tuple[int, str, str, Any]:
+    """Status, code, message and parameter of the answer to a row's request."""
     given = {"Authorization": f"Bearer {server.key}", "Content-Type": "application/json", **row.get("headers", {})}
     headers = {
         name: value.replace("@chat", chat_key).replace("@", server.key)
@@ -49,7 +53,8 @@ async def told(server: InProcessGateway, chat_key: str, row: Any) -> tuple[int, 
     if "result" in document:
         document = json.loads(document["result"]["content"][0]["text"])["data"]
     error = document["error"]
-    return reply.status, str(error.get("data", {}).get("code", error.get("code", ""))), error["message"]
+    code = str(error.get("data", {}).get("code", error.get("code", "")))
+    return reply.status, code, error["message"], error.get("param")
 
 
 async def test_each_mistake_gets_words_that_say_what_to_do(server: InProcessGateway) -> None:
@@ -58,11 +63,9 @@ async def test_each_mistake_gets_words_that_say_what_to_do(server: InProcessGate
     assert len(rows) >= 100 and len({str(row) for row in rows}) == len(rows)
     wrong = []
     for row in rows:
-        status, code, message = got = await told(server, chat_key, row)
-        is_told = (
-            status == row["status"] and row["code"] in ("", code) and all(word in message for word in row["words"])
-        )
-        if not is_told:
+        status, code, message, param = got = await told(server, chat_key, row)
+        is_right = status == row["status"] and row["code"] in ("", code) and row.get("param", param) == param
+        if not is_right or not all(word in message for word in row["words"]):
             wrong.append((row["mistake"], got))
         assert server.key not in message
     assert wrong == []
