@@ -4,12 +4,11 @@ import asyncio
 import re
 from dataclasses import replace
 
-import aiohttp
 import orjson
 import pytest
 
 from tests.support import upstream as up
-from tests.support.asking import ASK, ask, ask_stream, said, send, toml
+from tests.support.asking import ask, ask_stream, said, send, toml
 from tests.support.gateways import InProcessGateway, StartGateway, upstream_toml
 from tests.support.upstream import Exchange, Upstream, scripted_upstream
 
@@ -241,36 +240,3 @@ async def test_a_poisoned_prompt_shuts_the_model_for_nobody(
         assert (await ask(server, messages=poison))[0] in (502, 503)
         assert (await ask(other))[0] == 200
     assert (await ask(server))[0] == 200, "the other prompts of the same caller are answered too"
-
-
-# --- departures -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("streamed", [False, True])
-@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses"])
-@pytest.mark.parametrize("phase", ["before headers", "before the first event", "in mid stream"])
-async def test_a_client_that_leaves_frees_the_upstream_at_once(
-    server: InProcessGateway, upstream: Upstream, streamed: bool, path: str, phase: str
-) -> None:
-    pieces = BEGUN if phase == "in mid stream" else []
-    upstream.will(up.silent(upstream, *pieces, head=phase != "before headers"))
-    body = {"model": "SvcLLM", "stream": streamed}
-    body |= {"input": "hello"} if path.endswith("responses") else {"messages": ASK["messages"]}
-    async with aiohttp.ClientSession() as session:
-
-        async def leave() -> None:
-            async with session.post(server.url + path, json=body, headers=server.headers) as answer:
-                await answer.content.readany()
-                if phase == "in mid stream":
-                    raise asyncio.CancelledError
-
-        task = asyncio.ensure_future(leave())
-        async with asyncio.timeout(5):
-            await upstream.arrived.wait()
-        if not (streamed and phase == "in mid stream"):
-            task.cancel()
-        await asyncio.wait({task}, timeout=5)
-    async with asyncio.timeout(10):
-        await upstream.released.wait()
-    await server.in_flight.wait(2)
-    assert len(server.in_flight) == 0

@@ -638,9 +638,11 @@ async def test_an_error_has_the_form_of_its_interface(plain: Stage, door: Door) 
 # --- how it ends -----------------------------------------------------------------------------------------------------
 
 
-@row("client leaves", (*DOORS, *ROUTES))
-async def test_a_client_that_leaves_ends_its_call_unless_it_runs_in_the_background(plain: Stage, door: Door) -> None:
-    key, held = plain.make_key(), plain.will(Play(holds=True))
+@row("client leaves", (*DOORS, *ROUTES), ("before the answer", "within it"))
+async def test_a_client_that_leaves_ends_its_call_unless_it_runs_in_the_background(
+    plain: Stage, door: Door, case: str
+) -> None:
+    key, held = plain.make_key(), plain.will(Play(holds=True, is_mute=case == "before the answer"))
     async with door.opened(plain, key) as way, asking(way, held):
         pass
     if isinstance(door, RunDoor):

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import socket
 import sys
 from collections.abc import AsyncIterator
 from typing import Any
@@ -16,7 +15,7 @@ from tests.support.hosted_search import SEARCH, call, post, round_of, scene, sea
 from tests.support.model_clients import python_of
 from tests.support.official import run_client
 from tests.support.paths import CLIENTS
-from tests.support.ports import free_port
+from tests.support.ports import free_port, is_listening
 from tests.support.waiting import until
 
 
@@ -255,11 +254,6 @@ async def test_a_server_of_the_official_sdk_is_understood(start_gateway: StartGa
     listing, added, failed, _ = data["output"]
     assert [tool["name"] for tool in listing["tools"]] == ["add", "fail"]
     assert added["output"] == "5" and "fail" in failed["error"]["content"][0]["text"]
-
-
-def is_listening(port: int) -> bool:
-    with socket.socket() as tried:
-        return tried.connect_ex(("127.0.0.1", port)) == 0
 
 
 @pytest.mark.slow

@@ -150,13 +150,6 @@ async def test_a_blocked_stream_ends_incomplete_in_its_own_numbers(
     assert kinds[-1] == "response.incomplete"
 
 
-async def test_an_early_failure_is_a_true_status(native: InProcessGateway, upstream: Upstream) -> None:
-    upstream.will(up.answer({"error": {"message": "no"}}, status=500), up.answer({"output": "x"}), up.answer(b"{"))
-    for streamed in (False, False, False):
-        status, data, _ = await ask(native, "/v1/responses", input="x", stream=streamed)
-        assert status == 502 and data["error"]["code"]
-
-
 OWN = """
 [[models]]
 name = 'Other'

@@ -10,46 +10,19 @@ import pytest
 
 from tests.support.gateway_process import GatewayProcess
 from tests.support.gateways import start_process, upstream_toml
-from tests.support.ports import free_port
-from tests.support.upstream import DONE, Exchange, Upstream, answer, chunk
+from tests.support.ports import free_port, is_listening
+from tests.support.upstream import Held, Upstream, answer
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow
 
 
-class Paused:
-    """A stream whose second half waits for the test."""
-
-    def __init__(self) -> None:
-        self.half = asyncio.Event()
-        self.go_on = asyncio.Event()
-
-    async def __call__(self, exchange: Exchange) -> None:
-        await exchange.stream_head()
-        await exchange.piece(chunk({"content": "first"}))
-        self.half.set()
-        await self.go_on.wait()
-        await exchange.piece(chunk({"content": "second"}) + chunk({}, "stop") + DONE)
-        await exchange.finish()
-
-
-async def running_stream(gateway: GatewayProcess, upstream: Upstream) -> tuple[Paused, asyncio.Task[tuple[int, str]]]:
-    script = Paused()
-    upstream.will(script)
+async def running_stream(gateway: GatewayProcess, upstream: Upstream) -> tuple[Held, asyncio.Task[tuple[int, str]]]:
+    held = Held()
+    upstream.will(held)
     task = asyncio.create_task(gateway.chat(stream=True))
-    async with asyncio.timeout(20):
-        await script.half.wait()
-    return script, task
-
-
-async def refuses_connections(port: int) -> None:
-    async with asyncio.timeout(10):
-        while True:
-            try:
-                _, writer = await asyncio.open_connection("127.0.0.1", port)
-            except ConnectionRefusedError:
-                return
-            writer.close()
-            await asyncio.sleep(0.01)
+    await asyncio.wait_for(held.begun.wait(), 20)
+    return held, task
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -57,13 +30,13 @@ async def test_a_stream_that_runs_is_finished_before_the_end(tmp_path: Path, ups
     async with start_process(tmp_path, f"workers = {workers}\n" + upstream_toml(upstream.url)) as gateway:
         script, task = await running_stream(gateway, upstream)
         gateway.send(signal.SIGTERM)
-        await refuses_connections(gateway.port)
+        await until(lambda: not is_listening(gateway.port), 10)
         status, text = await gateway.get("/readyz", ops=True)
         assert (status, "draining" in text) == (503, True)
         script.go_on.set()
         status, text = await task
         assert status == 200
-        assert "second" in text
+        assert "end" in text
         assert text.rstrip().endswith("data: [DONE]")
         assert await gateway.wait_exit() == 0
         assert gateway.events("stopped")
@@ -74,7 +47,7 @@ async def test_a_stream_that_outlasts_the_drain_ends_with_an_error(tmp_path: Pat
         _, task = await running_stream(gateway, upstream)
         gateway.send(signal.SIGTERM)
         _, text = await task
-        assert "first" in text
+        assert "begin" in text
         assert "shutting_down" in text
         assert "[DONE]" not in text
         assert await gateway.wait_exit() == 0
@@ -92,23 +65,11 @@ async def test_a_terminate_in_the_middle_of_starting_ends_it_too(tmp_path: Path)
     gateway.write_config("workers = 2\n")
     gateway.start()
     try:
-        await answers(gateway.port)
+        await until(lambda: is_listening(gateway.port), 20)
         gateway.send(signal.SIGTERM)
         assert await gateway.wait_exit() == 0
     finally:
         await gateway.close()
-
-
-async def answers(port: int) -> None:
-    async with asyncio.timeout(20):
-        while True:
-            try:
-                _, writer = await asyncio.open_connection("127.0.0.1", port)
-            except ConnectionRefusedError:
-                await asyncio.sleep(0.01)
-            else:
-                writer.close()
-                return
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -16,6 +16,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from tests.support.connect_proxy import make_certificate
 from tests.support.gateway_process import GatewayProcess, run_command
 from tests.support.gateways import start_process
 from tests.support.ports import free_port
@@ -206,13 +207,6 @@ async def test_a_certificate_that_breaks_on_disk_goes_on_being_served_by_new_wor
         async with asyncio.timeout(20):
             while await served_certificate(gateway.port) == before:
                 pass
-
-
-def make_certificate(folder: Path) -> None:
-    subject = ["-subj", "/CN=localhost", "-days", "2", "-nodes"]
-    files = ["-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")]
-    request = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", *subject, *files]
-    subprocess.run(request, check=True, capture_output=True, timeout=60)
 
 
 async def served_certificate(port: int) -> str:

@@ -54,7 +54,7 @@ class Play:
     request allows instead. `searches`: the query of its hosted search, made of the last text. `calls`: the arguments of
     a call of the tool `send` instead of an answer. `fails`: an answer of this status instead. `counts`: the usage of an
     answer, made of the request's body; `spent`: the tokens of all answers. `holds`: nothing more is said before `go_on`
-    is set; `released`: the gateway has let go meanwhile.
+    is set, and where it `is_mute` nothing at all; `released`: the gateway has let go meanwhile.
     """
 
     says: Callable[[str], str] = lambda text: f"You said: {text}"
@@ -63,6 +63,7 @@ class Play:
     calls: Callable[[str], str] | None = None
     fails: int = 0
     holds: bool = False
+    is_mute: bool = False
     counts: Callable[[Any], dict[str, int]] = lambda body: dict(up.USAGE)
     spent: int = 0
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
@@ -102,7 +103,7 @@ class Play:
         self.arrived.set()
         if not self.holds:
             return
-        if exchange.seen.body.get("stream"):
+        if exchange.seen.body.get("stream") and not self.is_mute:
             await exchange.stream_head()
             begin = up.chunk({"role": "assistant", "content": "begin "})
             await exchange.piece(up.message_stream(up.message())[0] if _is_messages(exchange) else begin)
