@@ -6,7 +6,6 @@ from typing import Any
 
 import aiohttp
 
-from gateway.access.keys import KeyFile, KeyRequest
 from gateway.access.usage import read_usage
 from gateway.shared_state.sqlite_state import STATE_FILE
 from tests.support.asking import CHAT, MCP, RESPONSES, send
@@ -32,12 +31,6 @@ BODY = {"model": "SvcLLM", "messages": [{"role": "user", "content": "hi"}], "max
 RESERVED, USED = 15, 5
 
 
-def make_key(gateway: InProcessGateway, **limits: Any) -> str:
-    wish = KeyRequest("budget", ("chat", "responses", "web-search"), **limits)
-    key, _ = KeyFile(gateway.config.state_dir / gateway.config.access.keys_file).create(wish)
-    return key
-
-
 async def ask(gateway: InProcessGateway, key: str, **more: Any) -> tuple[int, Any, Any]:
     """Status, headers and answer."""
     status, answer, headers = await send(gateway, CHAT, {**BODY, **more}, key=key)
@@ -60,7 +53,7 @@ async def test_fifty_requests_at_once_use_a_budget_exactly(start_gateway: StartG
 
     upstream.will(wait)
     gateway = await start_gateway(upstream_toml(upstream.url))
-    key = make_key(gateway, tokens_per_day=20 * RESERVED)
+    key = gateway.make_key(tokens_per_day=20 * RESERVED)
     calls = [asyncio.create_task(ask(gateway, key)) for _ in range(50)]
     await until(lambda: len(upstream.seen) >= 20 and sum(call.done() for call in calls) >= 30, 20)
     release.set()
@@ -75,7 +68,7 @@ async def test_fifty_requests_at_once_use_a_budget_exactly(start_gateway: StartG
 async def test_headers_tell_what_is_left(start_gateway: StartGateway, upstream: Upstream) -> None:
     upstream.will(answer())
     gateway = await start_gateway(upstream_toml(upstream.url))
-    key = make_key(gateway, per_minute=10, tokens_per_minute=100, tokens_per_day=1000)
+    key = gateway.make_key(per_minute=10, tokens_per_minute=100, tokens_per_day=1000)
     _, told, _ = await ask(gateway, key)
     assert told["RateLimit-Policy"] == '"requests";q=10;w=60, "tokens-minute";q=100;w=60, "tokens-day";q=1000;w=86400'
     assert told["RateLimit"].startswith('"requests";r=9;t=60, "tokens-minute";r=95;t=')
@@ -91,7 +84,7 @@ async def test_a_stream_is_settled_by_its_usage_and_an_aborted_one_by_what_was_s
 ) -> None:
     upstream.will(stream(*text_stream()), answer())
     gateway = await start_gateway(upstream_toml(upstream.url))
-    key = make_key(gateway, tokens_per_day=10_000)
+    key = gateway.make_key(tokens_per_day=10_000)
     status, told, text = await ask(gateway, key, stream=True, max_tokens=4000)
     assert status == 200 and "stop" in str(text) and '"tokens-day";r=8967' in told["RateLimit"]
     assert await left(gateway, key) == 10_000 - 2 * USED
@@ -115,7 +108,7 @@ async def test_a_stream_of_an_upstream_that_speaks_responses_costs_what_was_sent
     events = response_stream(response("word " * 30), 5)[:34]
     upstream.will(silent(upstream, *events), answer())
     gateway = await start_gateway(upstream_toml(upstream.url) + 'responses = "native"\n')
-    key = make_key(gateway, tokens_per_day=10_000)
+    key = gateway.make_key(tokens_per_day=10_000)
     async with aiohttp.ClientSession() as session:
         body = {"model": "SvcLLM", "input": "hi", "max_output_tokens": 4000, "stream": True}
         reply = await session.post(f"{gateway.url}/v1/responses", json=body, headers={"Authorization": f"Bearer {key}"})
@@ -130,7 +123,7 @@ async def test_a_stream_of_an_upstream_that_speaks_responses_costs_what_was_sent
 async def test_failures_give_back_what_was_reserved(start_gateway: StartGateway, upstream: Upstream) -> None:
     upstream.will(answer({"error": {"message": "no"}}, status=400), answer())
     gateway = await start_gateway(upstream_toml(upstream.url))
-    key = make_key(gateway, tokens_per_day=1000)
+    key = gateway.make_key(tokens_per_day=1000)
     assert (await ask(gateway, key))[0] == 400
     assert (await ask(gateway, key, model="unknown"))[0] == 404
     assert (await ask(gateway, key, temperature="hot"))[0] == 400
@@ -142,11 +135,11 @@ async def test_a_spend_limit_needs_prices_and_holds_for_a_month(
 ) -> None:
     upstream.will(answer())
     unpriced = await start_gateway(upstream_toml(upstream.url))
-    status, _, text = await ask(unpriced, make_key(unpriced, spend_per_month=1))
+    status, _, text = await ask(unpriced, unpriced.make_key(spend_per_month=1))
     error = text["error"]
     assert (status, error["code"]) == (403, "no_price") and "[[prices]]" in error["message"]
     gateway = await start_gateway(PRICES + upstream_toml(upstream.url))
-    key = make_key(gateway, spend_per_month=0.1)  # a request reserves 0.064 and uses 0.023
+    key = gateway.make_key(spend_per_month=0.1)  # a request reserves 0.064 and uses 0.023
     statuses = [(await ask(gateway, key))[0] for _ in range(4)]
     assert statuses == [200, 200, 429, 429]
     status, told, text = await ask(gateway, key)
@@ -160,7 +153,7 @@ async def test_budgets_hold_on_the_responses_route_and_over_a_restart(tmp_path: 
     statuses, key = list[int](), ""
     for _ in range(2):
         async with start_in_process(tmp_path, toml) as gateway:
-            key = key or make_key(gateway)
+            key = key or gateway.make_key()
             body = {"model": "SvcLLM", "input": "hi", "max_output_tokens": 16}
             statuses += [(await send(gateway, RESPONSES, body, key=key))[0] for _ in range(2)]
     assert statuses == [200, 429, 429, 429]
@@ -168,7 +161,7 @@ async def test_budgets_hold_on_the_responses_route_and_over_a_restart(tmp_path: 
 
 async def test_tool_calls_are_counted_for_each_call_of_a_batch(start_gateway: StartGateway) -> None:
     gateway = await start_gateway('[search]\nprovider = "local"\n')
-    key = make_key(gateway, tool_calls_per_day=3)
+    key = gateway.make_key(tool_calls_per_day=3)
     batch = [tool_call("search_status", call_id=number) for number in (1, 2)]
     status, told, _ = await send(gateway, MCP, batch, key=key, Mcp_Protocol_Version="2025-03-26")
     assert status == 200 and not any(each["result"]["isError"] for each in told)

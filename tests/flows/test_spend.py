@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from gateway.access.keys import KeyFile, KeyRequest
 from gateway.shared_state.sqlite_state import STATE_FILE
 from tests.support import upstream as up
 from tests.support.asking import CHAT, MESSAGES, RESPONSES, send
@@ -20,11 +19,6 @@ from tests.support.upstream import Exchange, Script, Upstream, chunk, completion
 from tests.support.waiting import until
 
 DAY = 8000
-
-
-def make_key(gateway: InProcessGateway, **limits: Any) -> str:
-    wish = KeyRequest("spending", ("chat", "responses", "web-search", "embeddings"), **limits)
-    return KeyFile(gateway.config.state_dir / gateway.config.access.keys_file).create(wish)[0]
 
 
 def words(count: int) -> str:
@@ -89,7 +83,7 @@ async def test_where_none_was_asked_for_the_usual_limit_is_sent_and_it_shrinks_w
 ) -> None:
     upstream.will(honest())
     gateway = await start_gateway("[limits]\nreserve_tokens = 700\n" + upstream_toml(upstream.url))
-    key = make_key(gateway, tokens_per_day=2000)
+    key = gateway.make_key(tokens_per_day=2000)
     body: dict[str, Any] = {**CHAT_BODY}
     if route == RESPONSES:
         body = {"model": "SvcLLM", "input": "hello"}
@@ -111,7 +105,7 @@ async def test_what_is_left_is_divided_among_the_answers(start_gateway: StartGat
     upstream.will(up.answer())
     gateway = await start_gateway(upstream_toml(upstream.url))
     status, _, _ = await send(
-        gateway, CHAT, {**CHAT_BODY, "n": 4, "max_tokens": 5000}, key=make_key(gateway, tokens_per_day=DAY)
+        gateway, CHAT, {**CHAT_BODY, "n": 4, "max_tokens": 5000}, key=gateway.make_key(tokens_per_day=DAY)
     )
     assert status == 200 and 1980 < limits_sent(upstream)[0] < 2000
 
@@ -121,7 +115,7 @@ async def test_fields_that_the_operator_adds_cannot_raise_the_limit(
 ) -> None:
     upstream.will(up.answer())
     gateway = await start_gateway(upstream_toml(upstream.url) + "extra_body = {max_tokens = 100000}\n")
-    status, _, _ = await send(gateway, CHAT, CHAT_BODY, key=make_key(gateway, tokens_per_day=DAY))
+    status, _, _ = await send(gateway, CHAT, CHAT_BODY, key=gateway.make_key(tokens_per_day=DAY))
     assert status == 200 and 7900 < limits_sent(upstream)[0] < DAY
 
 
@@ -130,7 +124,7 @@ async def test_below_256_tokens_or_what_thoughts_need_a_call_is_refused(
 ) -> None:
     upstream.will(honest())
     gateway = await start_gateway(upstream_toml(upstream.url))
-    key = make_key(gateway, tokens_per_day=1500)
+    key = gateway.make_key(tokens_per_day=1500)
     thinking = {**CHAT_BODY, "max_tokens": 4000, "thinking": {"type": "enabled", "budget_tokens": 2000}}
     status, error, _ = await send(gateway, MESSAGES, thinking, key=key)
     assert (status, error["error"]["type"]) == (429, "rate_limit_error") and not upstream.seen
@@ -145,7 +139,7 @@ async def test_thoughts_of_a_streamed_message_are_reserved_at_once_and_their_wis
     upstream.will(up.stream(*up.text_stream()))
     gateway = await start_gateway(upstream_toml(upstream.url))
     body = {**CHAT_BODY, "max_tokens": 4000, "stream": True, "thinking": {"type": "enabled", "budget_tokens": 2000}}
-    _, _, told = await send(gateway, MESSAGES, body, key=make_key(gateway, tokens_per_day=DAY))
+    _, _, told = await send(gateway, MESSAGES, body, key=gateway.make_key(tokens_per_day=DAY))
     assert '"tokens-day";r=39' in told["RateLimit"] and "gateway_thinking" not in upstream.last.body
 
 
@@ -189,7 +183,7 @@ async def test_a_stream_without_an_end_is_cut_at_the_budget_as_one_that_came_to_
 ) -> None:
     upstream.will(endless(upstream))
     gateway = await start_gateway(upstream_toml(upstream.url))
-    key = make_key(gateway, tokens_per_day=DAY)
+    key = gateway.make_key(tokens_per_day=DAY)
     status, events, _ = await send(gateway, route, {**body, "stream": True}, key=key)
     assert status == 200 and end(events) == "length"
     assert (await send(gateway, route, {**body, "stream": True}, key=key))[0] == 429
@@ -206,7 +200,7 @@ async def test_a_stream_of_an_upstream_with_its_own_responses_route_is_cut_too(
     head, [delta] = (events := up.response_stream(up.response(words(25))))[:4], events[4:5]
     upstream.will(endless(upstream, delta, *head))
     gateway = await start_gateway(upstream_toml(upstream.url) + 'responses = "native"\n')
-    key = make_key(gateway, tokens_per_day=DAY)
+    key = gateway.make_key(tokens_per_day=DAY)
     body = {"model": "SvcLLM", "input": "hello", "max_output_tokens": 100_000, "stream": True}
     status, events, _ = await send(gateway, RESPONSES, body, key=key)
     assert status == 200 and response_end(events) == "length"
@@ -221,7 +215,7 @@ async def test_an_upstream_that_ignores_its_limit_is_cut_where_nothing_more_is_l
 ) -> None:
     upstream.will(endless(upstream))
     gateway = await start_gateway(upstream_toml(upstream.url))
-    key = make_key(gateway, tokens_per_day=1000)
+    key = gateway.make_key(tokens_per_day=1000)
     status, events, _ = await send(gateway, CHAT, {**CHAT_BODY, "max_tokens": 500, "stream": True}, key=key)
     assert status == 200 and chat_end(events) == "length"
     assert json.dumps(events).count("word") <= 1000 / 2 / 0.8 * 2
@@ -232,7 +226,7 @@ async def test_a_stream_that_loses_its_race_is_cut_and_one_within_its_slices_is_
 ) -> None:
     upstream.will(endless(upstream))
     gateway = await start_gateway(upstream_toml(upstream.url))
-    key = make_key(gateway, tokens_per_day=20_000)
+    key = gateway.make_key(tokens_per_day=20_000)
     body = {**CHAT_BODY, "max_tokens": 100_000, "stream": True}
     outcomes = await asyncio.gather(*(send(gateway, CHAT, body, key=key) for _ in range(25)))
     served = [events for status, events, _ in outcomes if status == 200]
@@ -245,9 +239,7 @@ async def test_each_round_of_hosted_tools_reserves_and_settles_as_a_call_of_its_
     start_gateway: StartGateway,
 ) -> None:
     async with scene(start_gateway) as stage:
-        config = stage.server.config
-        wish = KeyRequest("h", ("responses", "web-search"), tokens_per_day=6000)
-        key = KeyFile(config.state_dir / config.access.keys_file).create(wish)[0]
+        key = stage.server.make_key(tokens_per_day=6000)
         body = {"model": "SvcLLM", "input": "capital?", "tools": [SEARCH], "max_output_tokens": 2000}
         many = {"prompt_tokens": 900, "completion_tokens": 1500, "total_tokens": 2400}
         stage.model.will(
@@ -266,7 +258,7 @@ async def test_a_turn_of_a_socket_and_a_run_in_the_background_are_paid_from_the_
 ) -> None:
     upstream.will(up.stream(*up.text_stream()))
     gateway = await start_gateway(upstream_toml(upstream.url))
-    key = make_key(gateway, tokens_per_day=1500)
+    key = gateway.make_key(tokens_per_day=1500)
     async with opened(gateway, key) as socket:
         await socket.answer(input="hello", max_output_tokens=1000)
         assert await left(gateway, key) == 1500 - 5
@@ -297,7 +289,7 @@ async def test_an_upstream_that_tells_no_usage_or_none_that_can_be_is_counted(
     said["usage"] = usage
     upstream.will(up.answer(said))
     gateway = await start_gateway(upstream_toml(upstream.url))
-    key = make_key(gateway, tokens_per_day=DAY)
+    key = gateway.make_key(tokens_per_day=DAY)
     served = 0
     while (await send(gateway, CHAT, {**CHAT_BODY, "max_tokens": 1000}, key=key))[0] == 200:
         served += 1
@@ -309,7 +301,7 @@ async def test_honest_calls_one_after_the_other_can_use_the_budget_up(
 ) -> None:
     upstream.will(honest(250))
     gateway = await start_gateway(upstream_toml(upstream.url))
-    key = make_key(gateway, tokens_per_day=DAY)
+    key = gateway.make_key(tokens_per_day=DAY)
     used = 0
     body = {"model": "SvcLLM", "messages": [{"role": "user", "content": words(400)}], "max_tokens": 2000}
     while True:
@@ -328,7 +320,7 @@ async def test_embeddings_are_reserved_by_their_input(start_gateway: StartGatewa
     upstream.will(vectors)
     toml = upstream_toml(upstream.url).replace('name = "SvcLLM"', 'name = "vectors"\nkind = "embedding"')
     gateway = await start_gateway(toml)
-    key = make_key(gateway, tokens_per_day=450)
+    key = gateway.make_key(tokens_per_day=450)
     body = {"model": "vectors", "input": words(100)}
     outcomes = await asyncio.gather(*(send(gateway, "/v1/embeddings", body, key=key) for _ in range(6)))
     assert [status for status, _, _ in outcomes].count(200) <= 4
@@ -355,7 +347,7 @@ async def test_each_user_within_a_key_has_a_budget_of_its_own(
 ) -> None:
     upstream.will(honest(300))
     gateway = await start_gateway("[limits]\nreserve_tokens = 300\n" + upstream_toml(upstream.url))
-    key = make_key(gateway, per_user_tokens_per_day=500)
+    key = gateway.make_key(per_user_tokens_per_day=500)
     for user in ("ann", "bob"):
         statuses = [(await send(gateway, route, named(user), key=key))[0] for _ in range(2)]
         assert statuses == [200, 429]
