@@ -74,10 +74,15 @@ async def test_a_conversation_that_is_too_long_is_told_so_that_agents_compact(
     start_gateway: StartGateway, upstream: Upstream, route: str, stream: bool
 ) -> None:
     server = await start_gateway(toml(upstream))
-    upstream.will(up.answer({"error": {"message": "The prompt exceeds the model's limit of 900 tokens"}}, status=400))
+    upstream.will(
+        up.answer(
+            {"error": {"message": "maximum context length is 4096 tokens. However, you requested 5024 tokens"}},
+            status=400,
+        )
+    )
     turn = await Talk(server, route, stream=stream, tools=[]).say("hi")
     if route == "messages":
-        assert turn.status == 400 and turn.raw["error"]["message"].startswith("prompt is too long")
+        assert turn.status == 400 and turn.raw["error"]["message"] == "prompt is too long: 5024 tokens > 4096 maximum"
     else:
         assert turn.raw["error"]["code"] == "context_length_exceeded"
         assert route != "chat" or turn.raw["error"]["param"] == "messages"

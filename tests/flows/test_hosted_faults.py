@@ -102,14 +102,6 @@ async def test_a_search_that_fails_is_told_to_the_model_and_the_answer_goes_on(s
     assert all(message["content"].startswith("This call failed: ") for message in told)
 
 
-async def test_one_call_of_two_may_fail(stage: Scene) -> None:
-    stage.model.will(round_of(search(), call("open_page", "c2", 1, url="https://evil.example/")), round_of("x [1]"))
-    response = await respond(stage)
-    check_events(stage.extra)
-    assert kinds_of(response["output"]) == ["search", "open_page!", "message"]
-    assert len(message_of(response)["annotations"]) == 1
-
-
 async def test_time_that_is_used_up_fails_the_call_and_ends_the_search(start_gateway: StartGateway) -> None:
     async with scene(start_gateway, more="[hosted_search]\ntotal_s = 0.2\n") as stage:
         stage.provider.answer = stage.provider.silent
@@ -125,54 +117,6 @@ async def test_every_call_counts_against_the_minute_of_the_key(stage: Scene) -> 
     status, response = await post(stage, "/v1/responses", ASK, key)
     assert status == 200 and kinds_of(response["output"]) == ["search", "search!", "message"]
     assert stage.provider.asked == ["a"]
-
-
-async def test_the_rounds_share_the_tokens_of_the_answer(stage: Scene) -> None:
-    spent = {"prompt_tokens": 7, "completion_tokens": 4, "total_tokens": 11}
-    stage.model.will(round_of(search(), usage=spent), round_of("x", usage=spent))
-    response = await respond(stage, max_output_tokens=10)
-    assert [body["max_tokens"] for body in stage.sent] == [10, 6]
-    assert response["usage"]["output_tokens"] == 8 and response["max_output_tokens"] == 10
-    stage.model.seen.clear()
-    stage.model.will(round_of("I look.", search(), usage=spent), round_of("never"))
-    response = await respond(stage, max_output_tokens=4)
-    check_events(stage.extra)
-    assert response["status"] == "incomplete" and response["incomplete_details"] == {"reason": "max_output_tokens"}
-    assert len(stage.sent) == 1 and kinds_of(response["output"]) == ["message", "search", "message"]
-
-
-async def test_usage_with_its_details_is_the_sum_of_the_rounds(stage: Scene) -> None:
-    usage = {
-        "prompt_tokens": 7,
-        "completion_tokens": 4,
-        "total_tokens": 11,
-        "prompt_tokens_details": {"cached_tokens": 2},
-    }
-    stage.model.will(round_of(search(), usage=usage), round_of("x", usage=usage))  # type: ignore[arg-type]
-    counted = (await respond(stage))["usage"]
-    assert (counted["input_tokens"], counted["output_tokens"], counted["total_tokens"]) == (14, 8, 22)
-    assert counted["input_tokens_details"]["cached_tokens"] == 4
-
-
-async def test_the_last_round_may_not_call_and_a_forced_call_is_forced_once(stage: Scene) -> None:
-    stage.model.will(round_of(search()), round_of("x"))
-    await respond(stage, max_tool_calls=1, tool_choice={"type": "web_search"})
-    forced, last = stage.sent
-    assert forced["tool_choice"] == {"type": "function", "function": {"name": "web_search"}}
-    assert last["tool_choice"] == "none" and last["tools"] == forced["tools"]
-    stage.model.seen.clear()
-    stage.model.will(round_of(search()), round_of("x"))
-    await respond(stage, tool_choice="required")
-    assert [body.get("tool_choice") for body in stage.sent] == ["required", None]
-
-
-async def test_a_tool_of_the_caller_with_our_name_stays_the_callers(stage: Scene) -> None:
-    own = {"type": "function", "name": "web_search", "parameters": {"type": "object", "properties": {}}}
-    stage.model.will(round_of(call("web_search", a=1)))
-    response = await respond(stage, tools=[SEARCH, own])
-    assert kinds_of(response["output"]) == ["function_call"] and response["output"][0]["name"] == "web_search"
-    names = [tool["function"]["name"] for tool in stage.sent[0]["tools"]]
-    assert names == ["web_search", "gateway_web_search", "open_page", "find_in_page"]
 
 
 async def leave(stage: Scene, path: str, body: dict[str, Any], *waits: asyncio.Event) -> None:

@@ -4,7 +4,6 @@ import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 
@@ -122,22 +121,6 @@ async def test_an_approval_of_nothing_is_refused(stage: Stage) -> None:
     assert status == 400 and "mcpr_0" in data["error"]["message"]
 
 
-@pytest.mark.parametrize(
-    ("rule", "asks"),
-    [
-        ("always", True),
-        ({"never": {"tool_names": ["lookup"]}}, False),
-        ({"always": {"tool_names": ["lookup"]}}, True),
-        ({"never": {"read_only": True}}, False),
-        ({"never": {"tool_names": ["delete"]}}, True),
-    ],
-)
-async def test_a_caller_may_ask_for_more_approvals(stage: Stage, rule: Any, asks: bool) -> None:
-    rounds = (round_of(call("words__lookup", word="sea"), is_stream=False), round_of("x", is_stream=False))
-    status, data = await stage.respond(*rounds, tools=[{**WORDS, "require_approval": rule}])
-    assert status == 200 and ("mcp_approval_request" in kinds(data["output"])) == asks
-
-
 @pytest.mark.parametrize("stage", ["always"], indirect=True)
 async def test_a_caller_may_not_ask_for_fewer_approvals_than_the_operator(stage: Stage) -> None:
     status, data = await stage.respond(round_of(call("words__lookup", word="sea"), is_stream=False))
@@ -172,22 +155,6 @@ async def test_an_unknown_label_is_refused_with_the_scope(stage: Stage) -> None:
     assert (status, data["error"]["param"]) == (400, "tools[0].server_label")
 
 
-async def test_only_allowed_tools_are_offered(stage: Stage) -> None:
-    status, data = await stage.respond(
-        round_of("x", is_stream=False), tools=[{**WORDS, "allowed_tools": ["lookup", "no"]}]
-    )
-    assert status == 200 and [tool["name"] for tool in data["output"][0]["tools"]] == ["lookup"]
-    assert [tool["function"]["name"] for tool in stage.scene.sent[0]["tools"]] == ["words__lookup"]
-
-
-@pytest.mark.parametrize(
-    "allowed", ["lookup", 5, {"tool_names": "lookup"}, {"read_only": True}, ["lookup", 1]], ids=str
-)
-async def test_a_filter_that_is_not_understood_is_refused(stage: Stage, allowed: Any) -> None:
-    status, data = await stage.respond(tools=[{**WORDS, "allowed_tools": allowed}])
-    assert (status, data["error"]["param"]) == (400, "tools[0].allowed_tools") and not stage.server.seen
-
-
 @pytest.mark.parametrize("stage", ["always"], indirect=True)
 async def test_the_text_before_an_approved_call_is_of_the_same_message(stage: Stage) -> None:
     asked = round_of("Let me see.", call("words__lookup", word="sea"), is_stream=False)
@@ -199,27 +166,6 @@ async def test_the_text_before_an_approved_call_is_of_the_same_message(stage: St
     messages = stage.scene.sent[-1]["messages"]
     assert status == 200 and [each["role"] for each in messages] == ["user", "assistant", "tool"], messages
     assert messages[1]["content"] == "Let me see." and len(messages[1]["tool_calls"]) == 1
-
-
-async def test_a_choice_forces_the_servers_tool(stage: Stage) -> None:
-    choice = {"type": "mcp", "server_label": "words", "name": "delete"}
-    await stage.respond(round_of("x", is_stream=False), tool_choice=choice)
-    assert stage.scene.sent[0]["tool_choice"] == {"type": "function", "function": {"name": "words__delete"}}
-    await stage.respond(round_of("x", is_stream=False), tool_choice="required")
-    assert stage.scene.sent[-1]["tool_choice"] == "required"
-    await stage.respond(round_of("x", is_stream=False), tool_choice="none")
-    assert not stage.scene.sent[-1].get("tools")
-
-
-async def test_the_gateways_own_tools_are_a_server_in_process(stage: Stage) -> None:
-    own = {"type": "mcp", "server_label": "gateway", "require_approval": "never", "allowed_tools": ["websearch-search"]}
-    rounds = (
-        round_of(call("gateway__websearch-search", query="paris"), is_stream=False),
-        round_of("x", is_stream=False),
-    )
-    status, data = await stage.respond(*rounds, tools=[own, WORDS])
-    assert status == 200 and kinds(data["output"]) == ["mcp_list_tools", "mcp_list_tools", "mcp_call", "message"], data
-    assert "https://a.example.com/paris" in data["output"][2]["output"] and stage.scene.provider.asked == ["paris"]
 
 
 async def test_both_kinds_of_hosted_tools_work_in_one_answer(stage: Stage) -> None:

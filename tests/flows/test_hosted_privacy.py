@@ -112,34 +112,6 @@ async def test_a_masked_answer_is_the_same_streamed_and_whole(start_gateway: Sta
         assert made[0] == made[1]
 
 
-@pytest.mark.slow
-async def test_a_path_after_a_domain_binds_results_and_pages(stage: Scene) -> None:
-    page = "<html><body><p>" + "Words of a page. " * 30 + "</p></body></html>"
-    stage.site.pages |= {"/docs/a": page, "/private": page, "/docs/away": (302, {"Location": "/private"}, b"")}
-    stage.provider.results = [
-        {"title": path, "url": f"https://a.example.com{path}", "content": "x"}
-        for path in ("/docs", "/docs/a%20b", "/docsearch", "/docs/../private", "/docs/%2e%2e/private", "/")
-    ]
-    host = f"http://localhost:{stage.site.port}"
-    stage.model.will(
-        round_of(search()),
-        *(round_of(call("open_page", url=host + path)) for path in ("/docs/a", "/private", "/docs/away")),
-        round_of("x"),
-    )
-    tool = {**SEARCH, "filters": {"allowed_domains": ["https://a.example.com/docs/", "localhost/docs/*"]}}
-    response = await respond(
-        stage, tools=[tool], input=f"{host}/docs/a {host}/private {host}/docs/away", include=["web_search_call.results"]
-    )
-    assert kinds_of(response["output"]) == ["search", "open_page", "open_page!", "open_page!", "message"]
-    shown = [each["url"].partition(".com")[2] for each in response["output"][0]["results"]]
-    assert shown == ["/docs", "/docs/a%20b"]
-    stage.model.will(round_of(search()), round_of("x"))
-    tool = {**SEARCH, "filters": {"blocked_domains": ["a.example.com/docs"]}}
-    response = await respond(stage, tools=[tool], include=["web_search_call.results"])
-    shown = [each["url"].partition(".com")[2] for each in response["output"][0]["results"]]
-    assert shown and not any(path.startswith("/docs/a") or path == "/docs" for path in shown)
-
-
 async def test_both_spellings_of_an_international_domain_are_one(stage: Scene) -> None:
     urls = ["https://münchen.example/a", "https://xn--mnchen-3ya.example/b", "https://munchen.example/c"]
     stage.provider.results = [{"title": "x", "url": url, "content": "x"} for url in urls]

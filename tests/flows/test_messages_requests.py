@@ -32,9 +32,6 @@ def chat(role: str, content: Any, **more: Any) -> dict[str, Any]:
     return {"role": role, "content": content, **more}
 
 
-WITH_CALL = [user(text("add")), assistant(USE)]
-
-
 MESSAGES: dict[str, Any] = {row["case"]: row for row in json.loads((GOLDEN / "messages_to_chat.json").read_text())}
 
 
@@ -78,26 +75,6 @@ async def test_tools_and_their_choice_have_chats_form(server: InProcessGateway, 
     function = {"name": "add", "description": "adds", "parameters": ADD["input_schema"]}
     assert body["tools"] == [{"type": "function", "function": function}]
     assert body["tool_choice"] == wanted and body.get("parallel_tool_calls") is parallel
-
-
-async def test_a_deferred_tool_is_offered_once_a_result_has_named_it(
-    server: InProcessGateway, upstream: Upstream
-) -> None:
-    tools = [ADD, {**ADD, "name": "later", "defer_loading": True}, {**ADD, "name": "never", "defer_loading": True}]
-    before = await sent(server, upstream, tools=tools)
-    reference = {**RESULT, "content": [{"type": "tool_reference", "tool_name": "later"}]}
-    after = await sent(server, upstream, tools=tools, messages=[*WITH_CALL, user(reference)])
-    assert [tool["function"]["name"] for tool in before["tools"]] == ["add"]
-    assert [tool["function"]["name"] for tool in after["tools"]] == ["add", "later"]
-
-
-async def test_system_messages_add_and_remove_tools(server: InProcessGateway, upstream: Upstream) -> None:
-    changes = [
-        {"type": "tool_removal", "tool": {"type": "tool_reference", "name": "add"}},
-        {"type": "tool_addition", "tool": {"type": "tool_definition", "definition": {**ADD, "name": "new"}}},
-    ]
-    body = await sent(server, upstream, tools=[ADD], messages=[*HELLO, chat("system", changes)])
-    assert [tool["function"]["name"] for tool in body["tools"]] == ["new"]
 
 
 async def test_a_long_session_keeps_its_newest_images(server: InProcessGateway, upstream: Upstream) -> None:

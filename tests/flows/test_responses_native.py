@@ -87,21 +87,6 @@ async def test_a_stream_has_one_id_an_item_and_numbers_without_gaps(
     assert {item["id"] for item in final["output"]} == ids and {e["response"]["id"] for e in events if "response" in e}
 
 
-@pytest.mark.slow  # through the official client
-@pytest.mark.parametrize("pieces", [good_stream(), bare_stream()], ids=["well behaved", "bare"])
-async def test_the_clients_own_accumulator_follows_a_native_stream(
-    native: InProcessGateway, upstream: Upstream, pieces: list[bytes]
-) -> None:
-    upstream.will(up.stream(*pieces))
-    async with (
-        openai.AsyncOpenAI(base_url=native.url + "/v1", api_key=native.key, max_retries=0) as client,
-        client.responses.stream(model="SvcLLM", input="hi") as stream,
-    ):
-        async for _ in stream:
-            pass
-        assert (await stream.get_final_response()).output_text == "Hello"
-
-
 @pytest.mark.parametrize(
     "tail",
     [
@@ -186,12 +171,3 @@ async def test_a_fallback_answers_whichever_way_it_is_asked(
         assert response["output"][0]["content"][0]["text"] == "Hello"
         assert response["provider_specific_fields"]["attempts"] == 2
         assert other.last.path == ("/v1/responses" if how == "native" else "/v1/chat/completions")
-
-
-async def test_a_refused_request_is_not_tried_on_a_fallback(start_gateway: StartGateway, upstream: Upstream) -> None:
-    async with up.scripted_upstream() as other:
-        own = toml(upstream, responses="'native'", more="fallback = ['Other']\n")
-        server = await start_gateway(own + OWN.format(url=other.url, how="translate"))
-        upstream.will(up.answer({"error": {"message": "too odd"}}, status=400))
-        status, data, _ = await ask(server, "/v1/responses", input="hi")
-        assert status == 400 and "too odd" in data["error"]["message"] and other.seen == []
