@@ -127,16 +127,6 @@ async def test_a_stream_that_stalls_is_ended_with_an_error_and_let_go(
         await upstream.released.wait()
 
 
-async def test_choices_that_come_one_after_the_other_are_all_waited_for(
-    server: InProcessGateway, upstream: Upstream
-) -> None:
-    first = [*BEGUN, up.chunk({}, "stop")]
-    second = [up.chunk({"content": "x"}, index=1) for _ in range(100)]
-    upstream.will(up.stream(*first, *second, up.chunk({}, "stop", index=1), up.DONE))
-    status, events = await ask_stream(server, n=2)
-    assert status == 200 and events[-1] is None and said(events).count("x") == 100
-
-
 async def test_an_upstream_that_gives_fewer_choices_than_asked_is_no_fault(
     server: InProcessGateway, upstream: Upstream
 ) -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.support.gateways import StartGateway
 from tests.support.hosted_checks import check_type
 from tests.support.hosted_mcp import LIMIT_S, WORDS, Stage, kinds, mcp_stage, tool_messages
-from tests.support.hosted_search import SEARCH, call, post, round_of, scene, search
+from tests.support.hosted_search import SEARCH, call, post, round_of, scene
 from tests.support.model_clients import python_of
 from tests.support.official import run_client
 from tests.support.paths import CLIENTS
@@ -121,12 +121,6 @@ async def test_an_approval_of_nothing_is_refused(stage: Stage) -> None:
     assert status == 400 and "mcpr_0" in data["error"]["message"]
 
 
-@pytest.mark.parametrize("stage", ["always"], indirect=True)
-async def test_a_caller_may_not_ask_for_fewer_approvals_than_the_operator(stage: Stage) -> None:
-    status, data = await stage.respond(round_of(call("words__lookup", word="sea"), is_stream=False))
-    assert status == 200 and kinds(data["output"])[-1] == "mcp_approval_request" and stage.server.calls == []
-
-
 @pytest.mark.parametrize("field", ["server_url", "headers", "authorization", "connector_id"])
 async def test_an_address_or_credential_of_the_caller_is_refused(stage: Stage, field: str) -> None:
     status, data = await stage.respond(tools=[{**WORDS, field: "https://evil.example"}])
@@ -148,13 +142,6 @@ async def test_a_key_without_the_scope_is_told_its_name_before_anything_begins(
     assert not stage.server.seen and not stage.scene.model.seen
 
 
-async def test_an_unknown_label_is_refused_with_the_scope(stage: Stage) -> None:
-    key = stage.scene.server.make_key("responses", "mcp:nobody")
-    body = {"model": "SvcLLM", "input": "go", "tools": [{"type": "mcp", "server_label": "nobody"}]}
-    status, data = await post(stage.scene, "/v1/responses", body, key)
-    assert (status, data["error"]["param"]) == (400, "tools[0].server_label")
-
-
 @pytest.mark.parametrize("stage", ["always"], indirect=True)
 async def test_the_text_before_an_approved_call_is_of_the_same_message(stage: Stage) -> None:
     asked = round_of("Let me see.", call("words__lookup", word="sea"), is_stream=False)
@@ -166,16 +153,6 @@ async def test_the_text_before_an_approved_call_is_of_the_same_message(stage: St
     messages = stage.scene.sent[-1]["messages"]
     assert status == 200 and [each["role"] for each in messages] == ["user", "assistant", "tool"], messages
     assert messages[1]["content"] == "Let me see." and len(messages[1]["tool_calls"]) == 1
-
-
-async def test_both_kinds_of_hosted_tools_work_in_one_answer(stage: Stage) -> None:
-    rounds = (
-        round_of(search(), call("words__lookup", "c2", 1, word="sea"), is_stream=False),
-        round_of("Paris [1]", is_stream=False),
-    )
-    status, data = await stage.respond(*rounds, tools=[{"type": "web_search"}, WORDS])
-    assert status == 200 and kinds(data["output"]) == ["mcp_list_tools", "web_search_call", "mcp_call", "message"]
-    assert data["output"][-1]["content"][0]["annotations"][0]["url"] == "https://a.example.com/paris"
 
 
 @pytest.mark.slow

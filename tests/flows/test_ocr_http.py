@@ -88,13 +88,6 @@ async def test_the_other_spelling_of_the_model_answers_under_the_canonical_name(
     )
 
 
-async def test_several_images_from_urls_and_data_are_one_answer(server: InProcessGateway, pictures: str) -> None:
-    request = body("Free OCR.", data_url(page("the first"), "image/jpeg"), f"http://{pictures}/word.png")
-    status, answer = await post(server, request)
-    assert (status, answer["choices"][0]["message"]["content"]) == (200, "the first\n\nfrom a URL")
-    assert answer["choices"][0]["provider_specific_fields"]["attempts"] == 2
-
-
 async def test_the_official_client_streams_several_images_as_one_answer(server: InProcessGateway) -> None:
     async with openai.AsyncOpenAI(base_url=f"{server.url}/v1", api_key=server.key, max_retries=0) as client:
         request = body("Free OCR.", data_url(page("one page")), data_url(page("another page")))
@@ -161,18 +154,6 @@ async def test_bad_images_are_refused_by_their_part(
     assert error["param"].startswith(param)
     assert "secret" not in json.dumps(answer)
     await still_alive(server, ocr_url)
-
-
-async def test_a_scanned_pdf_in_a_file_part_is_read_page_by_page(server: InProcessGateway) -> None:
-    scan = scanned_pdf(page("The harbour office"), page("Closed on Sunday"))
-    file = {"type": "file", "file": {"filename": "scan.pdf", "file_data": data_url(scan, "application/pdf")}}
-    content = [{"type": "text", "text": "Free OCR."}, file]
-    status, answer = await post(server, {"model": "SvcOCR", "messages": [{"role": "user", "content": content}]})
-    assert status == 200, answer
-    choice = answer["choices"][0]
-    text = choice["message"]["content"]
-    assert "<!-- page 1 -->\n\nThe harbour office" in text and "<!-- page 2 -->\n\nClosed on Sunday" in text
-    assert [image["page"] for image in choice["provider_specific_fields"]["images"]] == [1, 2]
 
 
 async def test_extract_reads_a_scan_and_a_picture_by_ocr(server: InProcessGateway, pictures: str) -> None:

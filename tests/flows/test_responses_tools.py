@@ -84,24 +84,6 @@ async def test_a_namespaces_tools_are_offered_and_called_by_namespace_and_name(
 
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
-async def test_a_long_name_and_a_taken_one_come_back_as_they_were(
-    client: openai.AsyncOpenAI, upstream: Upstream, streamed: bool
-) -> None:
-    for wanted in ("search", LONG):
-        upstream.will(up.answer())
-        await client.responses.create(model="SvcLLM", input="go", tools=[NAMESPACE, PLAIN])  # type: ignore[list-item]
-        names = list(offered(upstream))
-        assert names.count("mcp__websearch__search") == 1
-        seen = next(name for name in names if name[:20] == f"mcp__websearch__{wanted}"[:20] and name != PLAIN["name"])
-        upstream.will(calling(seen, "{}")[streamed])
-        item, _ = await item_of(client, streamed, tools=[NAMESPACE, PLAIN])
-        assert (item.namespace, item.name) == ("mcp__websearch", wanted)
-    upstream.will(calling("mcp__websearch__search", "{}")[streamed])
-    item, _ = await item_of(client, streamed, tools=[NAMESPACE, PLAIN])
-    assert (getattr(item, "namespace", None), item.name) == (None, "mcp__websearch__search")
-
-
-@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 async def test_a_custom_tool_gets_its_free_text(client: openai.AsyncOpenAI, upstream: Upstream, streamed: bool) -> None:
     text = "*** Begin Patch\n+“ü” 😀\n*** End Patch"
     upstream.will(
@@ -214,25 +196,6 @@ async def test_a_wrong_key_is_told_in_the_words_that_clients_look_for(
     assert (status, told["error"]["code"]) == (401, "invalid_api_key")
     assert headers["WWW-Authenticate"].startswith("Bearer") and headers["X-Request-Id"]
     assert told["error"]["message"].startswith("Incorrect API key provided: ")
-
-
-VLLM = "'max_tokens' or 'max_completion_tokens' is too large: 9999. This model's maximum context length is 4096 tokens"
-
-
-@pytest.mark.parametrize(
-    ("error", "expected"),
-    [
-        ({"message": VLLM, "param": "max_tokens", "code": 400}, ("max_output_tokens", "invalid_value")),
-        ({"message": VLLM, "code": 400}, ("max_output_tokens", "invalid_value")),
-        ({"message": "This model's maximum context length is 4096 tokens."}, ("input", "context_length_exceeded")),
-    ],
-)
-async def test_an_answer_that_may_be_too_long_is_not_told_as_a_prompt_that_is(
-    server: InProcessGateway, upstream: Upstream, error: dict[str, Any], expected: tuple[str, str]
-) -> None:
-    upstream.will(up.answer({"error": error}, status=400))
-    status, data, _ = await ask(server, "/v1/responses", input="x", max_output_tokens=9999)
-    assert status == 400 and (data["error"]["param"], data["error"]["code"]) == expected
 
 
 async def test_a_native_upstream_gets_kinds_that_chat_has_not_and_its_calls_come_back(
