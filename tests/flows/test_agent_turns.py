@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from aiohttp import web
 
 from tests.support import upstream as up
@@ -76,24 +75,6 @@ async def test_reasoning_before_each_search_is_an_item_of_its_own(stage: Scene) 
     kinds = [item["type"] for item in response["output"]]
     assert kinds == ["reasoning", "web_search_call", "reasoning", "message"]
     assert [item["summary"][0]["text"] for item in response["output"] if item["type"] == "reasoning"] == ["a", "b"]
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
-        ("web_search", {"query": ""}),
-        ("web_search", {"query": 7}),
-        ("open_page", {"url": "https://never.example.net/shown"}),
-        ("open_page", {"url": "file:///etc/passwd"}),
-        ("find_in_page", {"url": PARIS}),
-    ],
-)
-async def test_a_call_that_makes_no_sense_is_told_to_the_model(stage: Scene, name: str, arguments: Any) -> None:
-    stage.model.will(round_of(call(name, **arguments)), round_of("I do not know."))
-    response = await respond(stage)
-    check_events(stage.extra)
-    assert response["output"][0]["status"] == "failed" and message_of(response)["text"] == "I do not know."
-    assert stage.provider.asked == [] and stage.sent[1]["messages"][-1]["content"].startswith("This call failed")
 
 
 async def test_a_search_without_results_goes_on_without_sources(stage: Scene) -> None:

@@ -177,28 +177,12 @@ async def test_a_dead_upstream_is_passed_over_and_then_left_alone(
 
 async def test_a_fallback_model_answers_under_its_own_name(start_gateway: StartGateway, upstream: Upstream) -> None:
     async with scripted_upstream() as dead:
-        second = f"""
-[[models]]
-name = 'Second'
-[[models.upstreams]]
-base_url = '{upstream.url}'
-model = 'other'
-[[models]]
-name = 'First'
-fallback = ['Second']
-[[models.upstreams]]
-base_url = '{dead.url}'
-model = 'up-model'
-[local_llm]
-enabled = false
-[local_ocr]
-enabled = false
-"""
-        server = await start_gateway(second)
+        second = upstream_toml(upstream.url).replace("SvcLLM", "Second")
+        server = await start_gateway(toml(dead, more="fallback = ['Second']\n") + second)
         dead.will(up.answer(status=502))
         upstream.will(up.answer())
-        status, data, _ = await ask(server, model="First")
-        assert status == 200 and data["model"] == "Second" and upstream.last.body["model"] == "other"
+        status, data, _ = await ask(server)
+        assert status == 200 and data["model"] == "Second" and upstream.last.body["model"] == "scripted"
 
 
 async def test_the_breaker_of_an_upstream_that_is_away_answers_at_once_and_says_when_to_come_back(

@@ -200,21 +200,12 @@ async def test_an_empty_or_cut_summary_is_an_upstreams_error(
     assert status == 502 and "summary" in data["error"]["message"]
 
 
-async def test_a_summary_is_masked_as_an_answer_before_it_is_sealed(
-    start_gateway: StartGateway, upstream: Upstream
+@pytest.mark.parametrize("off", ["requests", "responses"])
+async def test_a_summary_is_masked_as_an_answer_before_it_is_sealed_and_as_a_request_when_it_is_opened(
+    start_gateway: StartGateway, upstream: Upstream, off: str
 ) -> None:
-    server = await start_gateway(toml(upstream) + "\n[sanitize]\nroutes = ['responses']\nrequests = false\n")
-    upstream.will(summarizing(f"the key is aws_access_key_id={SECRET}"))
-    status, data = await compact(server, TALK)
-    assert status == 200, data
-    await respond(server, data["output"])
-    assert SECRET not in json.dumps(upstream.last.body) and "[REDACTED:SECRET]" in json.dumps(upstream.last.body)
-
-
-async def test_an_opened_summary_is_masked_as_a_request(start_gateway: StartGateway, upstream: Upstream) -> None:
-    server = await start_gateway(
-        toml(upstream) + "\n[sanitize]\nroutes = ['responses']\nresponses = false\n[guardrail]\nenabled = 'off'\n"
-    )
+    more = f"\n[sanitize]\nroutes = ['responses']\n{off} = false\n[guardrail]\nenabled = 'off'\n"
+    server = await start_gateway(toml(upstream) + more)
     upstream.will(summarizing(f"the key is aws_access_key_id={SECRET}"))
     status, data = await compact(server, TALK)
     assert status == 200, data

@@ -51,22 +51,6 @@ async def test_the_clients_own_stream_follows_search_and_citations(stage: Scene,
     assert message.content[0].text[cited.start_index : cited.end_index] == "[1]"
 
 
-async def test_the_clients_own_chat_stream_joins_the_annotations(stage: Scene, client: openai.AsyncOpenAI) -> None:
-    stage.model.will(round_of(search()), round_of("Paris [1, 2], ", "Nice [3]", " and [1]."))
-    messages: Any = [{"role": "user", "content": "x"}]
-    async with (
-        asyncio.timeout(LIMIT_S),
-        client.chat.completions.stream(model="SvcLLM", messages=messages, web_search_options={}) as stream,
-    ):
-        async for _ in stream:
-            pass
-        message = (await stream.get_final_completion()).choices[0].message
-    assert message.content is not None and message.annotations is not None
-    links = [each.url_citation for each in message.annotations]
-    assert [message.content[link.start_index : link.end_index] for link in links] == ["[1, 2]", "[1, 2]", "[3]", "[1]"]
-    assert links[2].url == "https://a.example.com/nice"
-
-
 def rounds(stage: Scene, is_stream: bool) -> dict[str, object]:
     """Lets the model search and answer; the plan of a client."""
     stage.model.will(round_of(search(), is_stream=is_stream), round_of("Paris 里昂 [1].", is_stream=is_stream))

@@ -11,7 +11,7 @@ from gateway.errors import GatewayError
 from tests.support import upstream as up
 from tests.support.errors_alive import errors_alive, no_collections
 from tests.support.gateways import StartGateway
-from tests.support.hosted_checks import check_events, kinds_of
+from tests.support.hosted_checks import kinds_of
 from tests.support.hosted_search import SEARCH, Scene, call, message_of, post, respond, round_of, scene, search
 from tests.support.upstream import Script
 
@@ -69,37 +69,6 @@ async def test_logprobs_are_not_asked_for_and_the_caller_is_told(stage: Scene, i
         stage.model.will(round_of("Paris.", is_stream=is_stream))
         response = await respond(stage, stream=is_stream, **more)
         assert "logprobs were left out" in str(response["provider_specific_fields"]["warnings"])
-
-
-async def test_a_stream_that_fails_tells_what_it_has_sent_and_why(stage: Scene) -> None:
-    busy = up.frame({"error": {"message": "too many", "code": "rate_limit_exceeded"}})
-    stage.model.will(round_of(search()), up.stream(up.chunk({"content": "It is Paris [1] and"}), busy))
-    _, events = await post(stage, "/v1/responses", {**ASK, "stream": True})
-    error, failed = events[-2], events[-1]["response"]
-    assert error["code"] == failed["error"]["code"] == "rate_limit_exceeded" and failed["status"] == "failed"
-    found, message = failed["output"]
-    assert found == next(event["item"] for event in events if event["type"] == "response.output_item.done")
-    assert (message["type"], message["status"]) == ("message", "incomplete")
-    part = message["content"][0]
-    sent = "".join(event["delta"] for event in events if event["type"] == "response.output_text.delta")
-    note = part["annotations"][0]
-    assert part["text"] == sent and sent.startswith("It is Paris [1]")
-    assert sent[note["start_index"] : note["end_index"]] == "[1]"
-
-
-@pytest.mark.parametrize("is_stream", [True, False])
-async def test_a_search_that_fails_is_told_to_the_model_and_the_answer_goes_on(stage: Scene, is_stream: bool) -> None:
-    stage.provider.answer = stage.provider.broken
-    rounds: list[list[Any]] = [[search("a"), search("b", "c2", 1)], ["I cannot look it up [1]."]]
-    stage.model.will(*[round_of(*parts, is_stream=is_stream) for parts in rounds])
-    response = await respond(stage, stream=is_stream)
-    if is_stream:
-        check_events(stage.extra)
-    assert kinds_of(response["output"]) == ["search!", "search!", "message"] and response["status"] == "completed"
-    assert message_of(response)["annotations"] == []
-    told = [message for message in stage.sent[1]["messages"] if message["role"] == "tool"]
-    assert [message["tool_call_id"] for message in told] == ["c1", "c2"]
-    assert all(message["content"].startswith("This call failed: ") for message in told)
 
 
 async def test_time_that_is_used_up_fails_the_call_and_ends_the_search(start_gateway: StartGateway) -> None:

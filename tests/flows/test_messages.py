@@ -16,8 +16,6 @@ from tests.support.gateways import InProcessGateway
 from tests.support.messages_route import ADD, HELLO, LIMIT_S, MODEL
 from tests.support.upstream import Upstream
 
-EDITOR = "str_replace_based_edit_tool"
-
 
 @pytest.fixture
 async def client(server: InProcessGateway) -> AsyncIterator[anthropic.AsyncAnthropic]:
@@ -172,32 +170,6 @@ async def test_tokens_read_from_a_cache_are_counted_apart(client: anthropic.Asyn
     assert (message.usage.input_tokens, message.usage.cache_read_input_tokens) == (10, 20)
 
 
-async def test_a_tool_loop_of_the_sdk_ends_with_its_answer(
-    client: anthropic.AsyncAnthropic, upstream: Upstream
-) -> None:
-    async def adding(exchange: up.Exchange) -> None:
-        last = exchange.seen.body["messages"][-1]
-        is_done = last["role"] == "tool"
-        text, calls = (f"It is {last['content']}.", {}) if is_done else (None, {"tool_calls": [CALL]})
-        await up.answer(up.completion(text, "stop" if is_done else "tool_calls", **calls))(exchange)
-
-    @anthropic.beta_async_tool
-    async def add(a: int) -> str:
-        """adds one
-
-        Args:
-            a: a number
-        """
-        return str(a + 1)
-
-    upstream.will(adding)
-    async with asyncio.timeout(LIMIT_S):
-        runner = client.beta.messages.tool_runner(**MODEL, messages=HELLO, tools=[add])
-        message = await runner.until_done()
-    assert message.content[0].type == "text" and message.content[0].text == "It is 2."
-    assert [each["role"] for each in upstream.last.body["messages"]] == ["user", "assistant", "tool"]
-
-
 async def test_a_model_keeps_notes_with_the_sdks_own_memory_tool(
     client: anthropic.AsyncAnthropic, upstream: Upstream, tmp_path: Path
 ) -> None:
@@ -216,28 +188,6 @@ async def test_a_model_keeps_notes_with_the_sdks_own_memory_tool(
     assert (tmp_path / "memories" / "a.txt").read_text() == "Tea, no milk."
     assert "Tea, no milk." in upstream.last.body["messages"][-1]["content"]
     assert upstream.last.body["tools"][0]["function"]["parameters"]["properties"]["command"]["enum"]
-
-
-@pytest.mark.parametrize("is_stream", [True, False], ids=["streamed", "whole"])
-async def test_bash_and_the_text_editor_are_called_as_their_programs_expect(
-    client: anthropic.AsyncAnthropic, upstream: Upstream, is_stream: bool
-) -> None:
-    kinds = [{"type": "bash_20250124", "name": "bash"}, {"type": "text_editor_20250728", "name": EDITOR}]
-    inputs = [{"command": "ls"}, {"command": "view", "path": "/a", "view_range": [1, -1]}]
-    calls = [
-        {"id": f"c{index}", "type": "function", "function": {"name": kind["name"], "arguments": json.dumps(given)}}
-        for index, (kind, given) in enumerate(zip(kinds, inputs, strict=True))
-    ]
-    pieces = [up.chunk({"tool_calls": [{"index": index, **each}]}) for index, each in enumerate(calls)]
-    upstream.will(
-        up.stream(*pieces, up.chunk({}, "tool_calls"), up.usage_chunk(), up.DONE)
-        if is_stream
-        else up.answer(up.completion(None, "tool_calls", tool_calls=calls))
-    )
-    asked: dict[str, Any] = {"tools": kinds}
-    message = (await streamed(client, **asked))[1] if is_stream else await answered(client, **asked)
-    made = [(block.name, block.input) for block in message.content if block.type == "tool_use"]
-    assert made == [("bash", inputs[0]), (EDITOR, inputs[1])] and message.stop_reason == "tool_use"
 
 
 async def test_a_format_of_the_sdk_forces_the_upstreams_schema(

@@ -47,12 +47,6 @@ async def test_a_search_is_two_blocks_and_its_citations_name_what_they_cite(stag
     assert set(stage.provider.asked) == {"capital of France"}
 
 
-async def test_a_link_to_a_page_that_nobody_saw_is_no_citation(stage: Scene) -> None:
-    stage.model.will(round_of(search()), round_of("See [this](https://evil.example.net) and [9]."))
-    answer = await message(stage)
-    assert not any(getattr(block, "citations", None) for block in answer.content)
-
-
 async def test_the_callers_tools_and_the_next_turn_know_what_was_found(stage: Scene) -> None:
     stage.model.will(round_of(search(), call("add", "c2", 1, a=1)), round_of("Done."))
     tools = [TOOL, ADD]
@@ -109,19 +103,6 @@ async def test_a_page_that_nobody_named_is_not_fetched(stage: Scene) -> None:
     stage.model.will(round_of(call("open_page", url=f"{stage.site.url}/secret")), round_of("I cannot."))
     answer = await message(stage, tools=[{"type": "web_fetch_20250910", "name": "web_fetch"}])
     assert answer.content[1].content.type == "web_fetch_tool_result_error" and not stage.site.asked
-
-
-async def test_the_callers_limit_of_searches_holds(stage: Scene) -> None:
-    stage.model.will(round_of(search()), round_of(search("again")), round_of("Paris."))
-    await message(stage, tools=[{**TOOL, "max_uses": 1}])
-    assert set(stage.provider.asked) == {"capital of France"}
-
-
-async def test_domains_are_honoured(stage: Scene) -> None:
-    stage.model.will(round_of(search()), round_of("Paris."))
-    answer = await message(stage, tools=[{**TOOL, "blocked_domains": ["a.example.com"]}])
-    found = next(block for block in answer.content if block.type == "web_search_tool_result")
-    assert [each.url for each in found.content] == ["https://b.example.org/lyon"]
 
 
 async def test_a_key_without_the_scope_is_refused_before_anything_streams(stage: Scene) -> None:

@@ -124,21 +124,12 @@ IMAGE = "messages[0].content[1].image_url.url"
 @pytest.mark.parametrize(
     ("urls", "param"),
     [
-        ([], "messages[0].content"),
-        ([data_url(page("x"))] * 9, "messages[0].content[9]"),
         ([data_url(b"GIF89a")], IMAGE),
         ([data_url(cut_jpeg())], IMAGE),
         ([data_url(bomb())], IMAGE),
         ([data_url(b"<svg xmlns='http://www.w3.org/2000/svg'/>", "image/svg+xml")], IMAGE),
         ([data_url(b"%PDF-1.7")], IMAGE),
-        (["data:image/png;base64,%%%%"], IMAGE),
-        (["data:image/png;base64,"], IMAGE),
-        (["file:///etc/hostname"], IMAGE),
-        (["http://127.0.0.1:9/a.png"], IMAGE),
-        (["http://169.254.169.254/latest/"], IMAGE),
-        (["http://user:secret@posthaus.com/a.png"], IMAGE),
         (["http://{pictures}/missing.png"], IMAGE),
-        ([17], "messages"),
     ],
     ids=lambda value: None if isinstance(value, str) else "",
 )

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import openai
 import orjson
 import pytest
 
@@ -128,11 +127,6 @@ async def test_a_blocked_stream_ends_incomplete_in_its_own_numbers(
     assert response["provider_specific_fields"]["finish_reason"] == "content_filter"
     assert response["provider_specific_fields"]["model"] == "up-model"
     assert [(item["id"], item["content"][0]["text"]) for item in response["output"]] == [("msg_up", "Pay ")]
-    async with openai.AsyncOpenAI(base_url=server.url + "/v1", api_key=server.key, max_retries=0, timeout=8) as client:
-        upstream.will(up.stream(*pieces))
-        async with client.responses.stream(model="SvcLLM", input="x") as stream:
-            kinds = [each.type async for each in stream]
-    assert kinds[-1] == "response.incomplete"
 
 
 OWN = """

@@ -12,6 +12,7 @@ import pytest
 from gateway.shared_state.sqlite_state import STATE_FILE
 from tests.support import upstream as up
 from tests.support.asking import CHAT, MESSAGES, RESPONSES, send
+from tests.support.doors import body_for
 from tests.support.gateways import InProcessGateway, StartGateway, upstream_toml
 from tests.support.upstream import Exchange, Script, Upstream, chunk, completion
 from tests.support.waiting import until
@@ -158,29 +159,18 @@ async def test_embeddings_are_reserved_by_their_input(start_gateway: StartGatewa
     assert (await send(gateway, "/v1/embeddings", {**body, "input": words(1000)}, key=key))[0] == 429
 
 
-@pytest.mark.parametrize(
-    ("route", "named"),
-    [
-        (CHAT, lambda user: {**CHAT_BODY, "user": user}),
-        (RESPONSES, lambda user: {"model": "SvcLLM", "input": "hello", "user": user}),
-        (
-            MESSAGES,
-            lambda user: {
-                **CHAT_BODY,
-                "max_tokens": 300,
-                "metadata": {"user_id": f"user_0_account_{user}_session_{id(user)}"},
-            },
-        ),
-    ],
-)
+@pytest.mark.parametrize("route", [CHAT, RESPONSES, MESSAGES])
 async def test_each_user_within_a_key_has_a_budget_of_its_own(
-    start_gateway: StartGateway, upstream: Upstream, route: str, named: Callable[[str], Any]
+    start_gateway: StartGateway, upstream: Upstream, route: str
 ) -> None:
     upstream.will(honest(300))
     gateway = await start_gateway("[limits]\nreserve_tokens = 300\n" + upstream_toml(upstream.url))
     key = gateway.make_key(per_user_tokens_per_day=500)
     for user in ("ann", "bob"):
-        statuses = [(await send(gateway, route, named(user), key=key))[0] for _ in range(2)]
+        named: dict[str, Any] = {"user": user}
+        if route == MESSAGES:
+            named = {"max_tokens": 300, "metadata": {"user_id": f"user_0_account_{user}_session_{id(user)}"}}
+        statuses = [(await send(gateway, route, body_for(route, **named), key=key))[0] for _ in range(2)]
         assert statuses == [200, 429]
     _, _, told = await send(gateway, CHAT, {**CHAT_BODY, "max_tokens": 10}, key=key)
     assert '"user-tokens-day";q=500' in told["RateLimit-Policy"]
