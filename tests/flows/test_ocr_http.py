@@ -129,6 +129,8 @@ IMAGE = "messages[0].content[1].image_url.url"
         ([data_url(bomb())], IMAGE),
         ([data_url(b"<svg xmlns='http://www.w3.org/2000/svg'/>", "image/svg+xml")], IMAGE),
         ([data_url(b"%PDF-1.7")], IMAGE),
+        (["http://169.254.169.254/latest/"], IMAGE),
+        (["http://user:secret@posthaus.com/a.png"], IMAGE),
         (["http://{pictures}/missing.png"], IMAGE),
     ],
     ids=lambda value: None if isinstance(value, str) else "",
