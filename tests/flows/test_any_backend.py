@@ -52,7 +52,9 @@ async def test_a_plain_answer(
     assert (turn.status, turn.text) == (200, FINAL), (turn.raw, refused)
 
 
-@pytest.mark.parametrize("careful", [pytest.param(False, id="all"), pytest.param(True, id="documented")])
+@pytest.mark.parametrize(
+    "careful", [pytest.param(False, id="all", marks=pytest.mark.slow), pytest.param(True, id="documented")]
+)
 @pytest.mark.parametrize("stream", MODES)
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name.replace(" ", "-"))

@@ -80,7 +80,7 @@ async def test_embeddings_take_half_the_text_of_other_routes(start_gateway: Star
 
 
 @pytest.mark.parametrize("route", ["chat", "responses", "messages"])
-@pytest.mark.parametrize("mib", [4, 26])
+@pytest.mark.parametrize("mib", [4, pytest.param(26, marks=pytest.mark.slow)])
 async def test_what_coding_agents_send_reaches_the_model(
     start_gateway: StartGateway, upstream: up.Upstream, route: str, mib: int
 ) -> None:

@@ -1,11 +1,8 @@
 """Claude Code against the gateway, before a scripted model: a session with a tool call, and one whose upstream dies."""
 
-import asyncio
 import itertools
 import json
-import os
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +13,7 @@ from tests.support import upstream as up
 from tests.support.asking import toml
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.hosted_search import call, round_of, scene, search
-from tests.support.official import fetch_modules, fetching
+from tests.support.official import fetch_modules, fetching, run
 from tests.support.paths import CLIENTS
 from tests.support.upstream import Upstream
 
@@ -47,24 +44,16 @@ async def run_claude(
     home = folder / "home"
     home.mkdir()
     environment = {
-        "HOME": str(home), "PATH": os.environ["PATH"], "ANTHROPIC_BASE_URL": server.url,
+        "HOME": str(home), "ANTHROPIC_BASE_URL": server.url,
         "ANTHROPIC_AUTH_TOKEN": server.key, "ANTHROPIC_MODEL": "claude-alias", "ANTHROPIC_SMALL_FAST_MODEL": "SvcLLM",
         "ANTHROPIC_DEFAULT_HAIKU_MODEL": "SvcLLM", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "CLAUDE_CODE_MAX_RETRIES": "1", "DISABLE_AUTOUPDATER": "1", "DISABLE_TELEMETRY": "1",
         "GATEWAY_KEY": server.key, **variables,
     }  # fmt: skip
-    process = await asyncio.create_subprocess_exec(
-        program, "-p", prompt, "--output-format", "json", "--strict-mcp-config", *options,
-        cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
-    try:
-        out, err = await asyncio.wait_for(process.communicate(), LIMIT_S)
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    assert out, err.decode()[-2000:]
-    return process.returncode or 0, str(json.loads(out)["result"])
+    command = [str(program), "-p", prompt, "--output-format", "json", "--strict-mcp-config", *options]
+    code, out, err = await run(command, folder=folder, env=environment)
+    assert out, err[-2000:]
+    return code, str(json.loads(out)["result"])
 
 
 async def start(start_gateway: StartGateway, upstream: Upstream) -> InProcessGateway:

@@ -221,6 +221,7 @@ async def test_a_name_that_was_typed_into_an_item_is_nobodys(masked: Stage, door
     assert told.text == f"your boss is [EMAIL_1], your client is {BOB}."
 
 
+@pytest.mark.slow  # on every door, with all that carries state
 @row("stored state", cases=[f"typed later, {how}" for how in CARRIERS])
 async def test_a_name_that_is_typed_later_stays_as_it_is(masked: Stage, door: Door, case: str) -> None:
     masked.will(Play(says=introduced, searches=lambda _: "weather"))
@@ -260,6 +261,7 @@ async def test_what_is_stored_is_shown_with_values_to_its_owner_alone(masked: St
     assert (await masked.ask("GET", path, key=other))[0] == 404
 
 
+@pytest.mark.slow  # on every door, with all that carries state
 @row("stored state", cases=[f"rotated, {how}" for how in CARRIERS])
 async def test_a_key_that_was_rotated_goes_on_with_what_the_first_has_stored(
     masked: Stage, door: Door, case: str
@@ -721,6 +723,7 @@ async def test_a_bad_body_or_message_is_a_call_of_the_minute(plain: Stage, door:
 JUNK = [{"a": 1}] * 40_000
 
 
+@pytest.mark.slow  # what is measured is memory
 @row("what waits is small")
 async def test_what_waits_for_a_slot_is_not_decoded(plain: Stage, door: Door, waits_s: float) -> None:
     key, held = plain.make_key(concurrent=1), plain.will(Play(holds=True))
@@ -734,6 +737,7 @@ async def test_what_waits_for_a_slot_is_not_decoded(plain: Stage, door: Door, wa
             await until(lambda: sys.getallocatedblocks() - before < len(JUNK), LIMIT_S)
 
 
+@pytest.mark.slow  # looks through all objects
 @row("nothing is left")
 async def test_a_closed_connection_leaves_nothing_for_the_garbage_collector(
     plain: Stage, door: Door, ends_s: float
