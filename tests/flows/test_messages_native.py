@@ -212,17 +212,6 @@ async def test_tokens_are_counted_by_the_upstream(native: InProcessGateway, upst
     assert data["provider_specific_fields"]["usage_estimated"] and data["input_tokens"] >= 1
 
 
-async def test_images_by_address_are_fetched_here(
-    start_gateway: StartGateway, upstream: Upstream, native: InProcessGateway
-) -> None:
-    source = {"type": "url", "url": "data:image/png;base64,iVBO"}
-    upstream.will(up.answer(ANSWER))
-    content = [{"type": "tool_result", "tool_use_id": "t", "content": [{"type": "image", "source": source}]}]
-    await ask(native, "/v1/messages", **{**MODEL, "messages": [{"role": "user", "content": content}]})
-    sent = upstream.last.body["messages"][0]["content"][0]["content"][0]["source"]
-    assert sent == {"type": "base64", "media_type": "image/png", "data": "iVBO"}
-
-
 # --- with the sanitizer on ---
 
 

