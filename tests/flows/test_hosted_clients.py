@@ -61,8 +61,11 @@ def rounds(stage: Scene, is_stream: bool) -> dict[str, object]:
 async def test_the_agents_sdk_searches_with_its_own_tool(stage: Scene) -> None:
     parts: list[list[Any]] = [[search()], ["Paris 里昂 [1]."]]
     stage.model.will(*(round_of(*each, is_stream=streamed) for streamed in (False, True) for each in parts))
-    plans = [{"url": stage.server.url + "/v1", "key": stage.server.key, "stream": each} for each in (False, True)]
-    for report in await run_client([python_of("clients"), str(CLIENTS / "agents_search.py")], plans):
+    plans = [
+        {"url": stage.server.url + "/v1", "key": stage.server.key, "stream": each, "tool": "search"}
+        for each in (False, True)
+    ]
+    for report in await run_client([python_of("clients"), str(CLIENTS / "agents_sdk.py")], plans):
         assert report["output"] == "Paris 里昂 [1]." and report["kinds"] == ["web_search_call", "message"]
         assert report["cited"] == [["[1]", PARIS]]
 

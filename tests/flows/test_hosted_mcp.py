@@ -187,9 +187,10 @@ async def test_the_agents_sdk_uses_its_hosted_mcp_tool(stage: Stage) -> None:
             rounds += [round_of(call("words__lookup", word="sea"), is_stream=streamed)]
             rounds += [round_of("Water.", is_stream=streamed)]
             plan = {"url": f"{stage.scene.server.url}/v1", "key": stage.key, "stream": streamed, "approval": approval}
+            plan["tool"] = "words"
             plans.append(plan)
             asked.append(["lookup"] if approval == "always" else [])
     stage.scene.model.will(*rounds)
-    reports = await run_client([python_of("clients"), str(CLIENTS / "agents_mcp.py")], plans)
-    assert reports == [{"output": "Water.", "asked": each} for each in asked]
+    reports = await run_client([python_of("clients"), str(CLIENTS / "agents_sdk.py")], plans)
+    assert [(each["output"], each["asked"]) for each in reports] == [("Water.", each) for each in asked]
     assert stage.server.calls == [{"name": "lookup", "arguments": {"word": "sea"}}] * 4
