@@ -199,9 +199,8 @@ async def test_the_breaker_of_an_upstream_that_is_away_answers_at_once_and_says_
 
 @pytest.mark.parametrize("status", [500, 503])
 async def test_a_poisoned_prompt_shuts_the_model_for_nobody(
-    start_gateway: StartGateway, upstream: Upstream, status: int
+    server: InProcessGateway, upstream: Upstream, status: int
 ) -> None:
-    server = await start_gateway(toml(upstream))
     other = replace(server, key=server.make_key("chat"))
 
     async def script(exchange: Exchange) -> None:

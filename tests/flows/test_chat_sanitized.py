@@ -66,8 +66,7 @@ async def test_a_whole_answer_is_masked_and_says_so(cleaning: InProcessGateway, 
     assert re.search(r'"redacted":\{("CREDIT_CARD":2|"SECRET":1|,)+\}', told.shown)
 
 
-async def test_chat_is_left_alone_unless_it_is_named_in_routes(start_gateway: StartGateway, upstream: Upstream) -> None:
-    server = await start_gateway(toml(upstream))
+async def test_chat_is_left_alone_unless_it_is_named_in_routes(server: InProcessGateway, upstream: Upstream) -> None:
     upstream.will(up.answer(up.completion(f"key {KEY}")))
     _, answer, _ = await ask(server, messages=user(f"card {CARD}"))
     assert CARD in str(upstream.last.body) and KEY in str(answer)

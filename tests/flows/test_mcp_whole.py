@@ -19,6 +19,11 @@ from tests.support.websites import Site, serving
 pytestmark = pytest.mark.slow
 
 
+@pytest.fixture
+async def server(start_gateway: StartGateway) -> InProcessGateway:
+    return await start_gateway(OFF)
+
+
 async def outcomes(server: InProcessGateway, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
     """What the newest Python client gets for each call; it checks every answer against the tool's output schema."""
     asked = [{"name": f"websearch-{word}", "arguments": given} for word, given in calls]
@@ -30,8 +35,7 @@ async def outcomes(server: InProcessGateway, *calls: tuple[str, dict[str, Any]])
     return [answer["structured"] for answer in answers]
 
 
-async def test_an_agent_maps_crawls_reads_and_searches_a_site(start_gateway: StartGateway) -> None:
-    server = await start_gateway(OFF)
+async def test_an_agent_maps_crawls_reads_and_searches_a_site(server: InProcessGateway) -> None:
     docs = server.ops_url + "/docs/"
     mapped, crawled, found, status = await outcomes(
         server,
@@ -51,16 +55,14 @@ async def test_an_agent_maps_crawls_reads_and_searches_a_site(start_gateway: Sta
     assert {type(status["data"]["guardrail"][name]) for name in ("endpoint", "model", "status")} == {str}
 
 
-async def test_an_agent_reads_pages_and_is_told_which_could_not_be_read(start_gateway: StartGateway) -> None:
-    server = await start_gateway(OFF)
+async def test_an_agent_reads_pages_and_is_told_which_could_not_be_read(server: InProcessGateway) -> None:
     page, missing = server.ops_url + "/docs/web-tools", server.ops_url + "/docs/nowhere"
     (read,) = await outcomes(server, ("extract", {"urls": [page, missing, "http://10.0.0.1/", "ftp://x/"]}))
     assert [each["url"] for each in read["data"]["results"]] == [page]
     assert len(read["data"]["failed_results"]) == 3 and all(each["error"] for each in read["data"]["failed_results"])
 
 
-async def test_what_cannot_be_done_is_an_outcome_that_says_so(start_gateway: StartGateway) -> None:
-    server = await start_gateway(OFF)
+async def test_what_cannot_be_done_is_an_outcome_that_says_so(server: InProcessGateway) -> None:
     scheme, pattern, blank, private = await outcomes(
         server,
         ("map", {"url": "ftp://example.com/"}),
@@ -75,8 +77,7 @@ async def test_what_cannot_be_done_is_an_outcome_that_says_so(start_gateway: Sta
         assert error["param"].startswith(param) and not error["retryable"], error
 
 
-async def test_a_crawl_reports_its_progress_to_those_who_ask(start_gateway: StartGateway) -> None:
-    server = await start_gateway(OFF)
+async def test_a_crawl_reports_its_progress_to_those_who_ask(server: InProcessGateway) -> None:
     crawl = {"name": "websearch-crawl", "arguments": {"url": server.ops_url + "/docs/", "limit": 8}, "progress": True}
     plan = {"url": server.url + PATH, "key": server.key, "mode": "legacy", "calls": [crawl]}
     (answer,) = (await run_client(client_command("python2"), plan))["answers"]
