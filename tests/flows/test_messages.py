@@ -14,6 +14,7 @@ from tests.support import upstream as up
 from tests.support.backends import streamed as chunks_of
 from tests.support.gateways import InProcessGateway
 from tests.support.messages_route import ADD, HELLO, LIMIT_S, MODEL
+from tests.support.paths import GOLDEN
 from tests.support.upstream import Upstream
 
 
@@ -67,12 +68,6 @@ async def test_a_streamed_text_has_the_documented_order(client: anthropic.AsyncA
 CALL = {"id": "call_1", "type": "function", "function": {"name": "add", "arguments": '{"a":1}'}}
 
 
-def call_chunk(number: int, arguments: str, call_id: str = "", name: str = "") -> bytes:
-    head = {"id": call_id, "type": "function"} if call_id else {}
-    function = {"arguments": arguments, **({"name": name} if name else {})}
-    return up.chunk({"tool_calls": [{"index": number, **head, "function": function}]})
-
-
 def shape(message: anthropic.types.Message) -> list[Any]:
     """The blocks as short values."""
     return [
@@ -83,42 +78,17 @@ def shape(message: anthropic.types.Message) -> list[Any]:
     ]  # fmt: skip
 
 
-ENDING = [up.usage_chunk(), up.DONE]
-STREAMS: dict[str, tuple[list[bytes], dict[str, Any], list[Any], str]] = {
-    "a call without arguments": (
-        [call_chunk(0, "", "c1", "add"), up.chunk({}, "tool_calls")],
-        {"tools": [ADD]}, [("c1", "add", {})], "tool_use"),
-    "two calls in turn": (
-        [call_chunk(0, '{"a":1}', "c1", "add"), call_chunk(1, '{"a":2}', "c2", "add"), up.chunk({}, "tool_calls")],
-        {"tools": [ADD]}, [("c1", "add", {"a": 1}), ("c2", "add", {"a": 2})], "tool_use"),
-    "two calls whose pieces alternate": (
-        [call_chunk(0, "", "c1", "add"), call_chunk(1, "", "c2", "add"), call_chunk(0, '{"a":"}'),
-         call_chunk(1, '{"a"'), call_chunk(0, '"}'), call_chunk(1, ":2}"), up.chunk({}, "tool_calls")],
-        {"tools": [ADD]}, [("c1", "add", {"a": "}"}), ("c2", "add", {"a": 2})], "tool_use"),
-    "a text while a call is incomplete": (
-        [call_chunk(0, '{"a"', "c1", "add"), up.chunk({"content": "wait"}), up.chunk({"content": " for it"}),
-         call_chunk(0, ":1}"), up.chunk({}, "tool_calls")],
-        {"tools": [ADD]}, [("c1", "add", {"a": 1}), "wait for it"], "tool_use"),
-    "thoughts that are omitted": (
-        [up.chunk({"reasoning": "2 and 2"}), up.chunk({"content": "4"}), up.chunk({}, "stop")],
-        {"thinking": {"type": "adaptive", "display": "omitted"}}, [("thinking", ""), "4"], "end_turn"),
-    "thoughts between texts": (
-        [up.chunk({"content": "a"}), up.chunk({"reasoning": "hm"}), up.chunk({"content": "b"}), up.chunk({}, "stop")],
-        {"thinking": {"type": "enabled", "budget_tokens": 1024}}, ["a", ("thinking", "hm"), "b"], "end_turn"),
-    "a filtered text": ([up.chunk({"content": "a"}), up.chunk({}, "content_filter")], {}, ["a"], "refusal"),
-    "a stop sequence that vLLM names": (
-        [up.chunk({"content": "a"}), up.frame({"id": "x", "choices": [
-            {"index": 0, "delta": {}, "finish_reason": "stop", "stop_reason": "END"}]})],
-        {"stop_sequences": ["END"]}, ["a"], "stop_sequence"),
-}  # fmt: skip
+STREAMS = {row["case"]: row for row in json.loads((GOLDEN / "streams_to_blocks.json").read_text())}
 
 
 @pytest.mark.parametrize("case", STREAMS)
 async def test_a_stream_becomes_its_blocks(client: anthropic.AsyncAnthropic, upstream: Upstream, case: str) -> None:
-    chunks, body, blocks, reason = STREAMS[case]
-    upstream.will(up.stream(*chunks, *ENDING))
-    events, message = await streamed(client, **body)
-    assert shape(message) == blocks and message.stop_reason == reason
+    row = STREAMS[case]
+    chunks = [up.frame({"id": "x", "choices": [{"index": 0, **choice}]}) for choice in row["choices"]]
+    upstream.will(up.stream(*chunks, up.usage_chunk(), up.DONE))
+    events, message = await streamed(client, **row["asked"])
+    blocks = [list(block) if isinstance(block, tuple) else block for block in shape(message)]
+    assert blocks == row["blocks"] and message.stop_reason == row["reason"]
     assert [event.type for event in events].count("message_delta") == 1
     starts = [event for event in events if event.type == "content_block_start"]
     assert [event.index for event in starts] == list(range(len(blocks)))

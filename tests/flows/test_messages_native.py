@@ -10,45 +10,21 @@ import pytest
 from tests.support import upstream as up
 from tests.support.asking import ask, send, toml
 from tests.support.gateways import InProcessGateway, StartGateway
-from tests.support.messages_route import ADD, HELLO, IMAGE, MODEL, raw_stream
+from tests.support.messages_route import ADD, HELLO, MODEL, raw_stream
+from tests.support.rich_bodies import rich
 from tests.support.upstream import Exchange, Upstream
 
 NATIVE = "messages = 'native'"
 MASKED = '[guardrail]\nenabled = "off"\n[sanitize]\nroutes = ["chat"]\nprofile = "reversible"\n'
 MAIL = "jane.doe@posthaus.org"
-SIGNED = {"type": "thinking", "thinking": "They are [EMAIL_1], or not.", "signature": "EqQBCgIYAhIM1gbcDa9GJwZA"}
-HIDDEN = {"type": "redacted_thinking", "data": "EmwKAhgBEgy3va3pzix4LafPsn4aDFIT2Xlxh0L5L8rLVyIwxtE3"}
-USAGE = {
-    "input_tokens": 3, "cache_read_input_tokens": 20, "cache_creation_input_tokens": 10, "output_tokens": 2,
-    "service_tier": "standard",
-}  # fmt: skip
-ANSWER: dict[str, Any] = {
-    "id": "msg_01up", "type": "message", "role": "assistant", "model": "up-model", "container": None,
-    "content": [SIGNED, HIDDEN, {"type": "text", "text": "Hello", "new": {"deep": [1]}},
-                {"type": "tool_use", "id": "toolu_01up", "name": "add", "input": {"a": 1}}],
-    "stop_reason": "tool_use", "stop_sequence": None, "usage": USAGE,
-}  # fmt: skip
-FULL: dict[str, Any] = {
-    "max_tokens": 4096,
-    "system": [{"type": "text", "text": "Be brief", "cache_control": {"type": "ephemeral", "ttl": "1h"}}],
-    "messages": [
-        {"role": "user", "content": [{"type": "text", "text": "2 and 2?"}, IMAGE, {"type": "unheard_of", "x": [1]}]},
-        {"role": "assistant", "content": ANSWER["content"]},
-        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_01up", "is_error": False,
-                                      "content": "see https://example.org/page"}]},
-    ],
-    "tools": [{**ADD, "cache_control": {"type": "ephemeral"}, "eager_input_streaming": True},
-              {"type": "code_execution_20250825", "name": "code_execution"}],
-    "tool_choice": {"type": "auto", "disable_parallel_tool_use": True},
-    "thinking": {"type": "enabled", "budget_tokens": 2048},
-    "context_management": {"edits": [{"type": "clear_tool_uses_20250919"}]},
-    "service_tier": "auto", "stop_sequences": ["END"], "temperature": None, "inference_geo": "eu",
-}  # fmt: skip
+FULL, ANSWER = rich("native_message"), rich("native_answer")
+SIGNED, HIDDEN, _, CALL = ANSWER["content"]
+USAGE = ANSWER["usage"]
 
 
 def good_stream(text: str = "Hello", signature: str = SIGNED["signature"], size: int = 6) -> list[bytes]:
     """Thoughts, a text and a call, as Anthropic's server sends them."""
-    content = [{**SIGNED, "signature": signature}, {"type": "text", "text": text}, ANSWER["content"][-1]]
+    content = [{**SIGNED, "signature": signature}, {"type": "text", "text": text}, CALL]
     first, second, *rest = up.message_stream({**ANSWER, "content": content}, size)
     return [first, second, up.event("ping"), *rest]
 

@@ -273,7 +273,7 @@ CITING = [
     "and ",
     "([b](https://b.example",
     ".org/lyon))",
-    " 👩‍👩‍👧 ",
+    " 👩\u200d👩\u200d👧 ",
     "[2",
     "]",
     " then ",
