@@ -228,22 +228,6 @@ def test_a_demanded_call_is_one_of_the_functions(client: OpenAI, stream: bool) -
 
 
 @both_ways
-def test_a_free_choice_gives_a_valid_call_or_words_and_a_warning(client: OpenAI, stream: bool) -> None:
-    messages: Any = [{"role": "user", "content": "What is the weather in Paris?"}]
-    answer: Any = client.chat.completions.create(
-        model="SvcLLM", messages=messages, tools=TOOLS, temperature=0, max_tokens=60, stream=stream
-    )
-    choices = [choice for part in (answer if stream else [answer]) for choice in part.choices]
-    messages = [choice.delta if stream else choice.message for choice in choices]
-    calls = [call for message in messages for call in message.tool_calls or ()]
-    if calls:
-        checked(calls[0].function.name, "".join(call.function.arguments for call in calls))
-    else:
-        assert any(message.content for message in messages)
-        assert choices[-1].provider_specific_fields["warnings"]
-
-
-@both_ways
 def test_the_responses_route_forces_a_call_and_reads_its_output(client: OpenAI, stream: bool) -> None:
     wanted: Any = {"type": "function", "name": "get_weather"}
     body: Any = {"model": "SvcLLM", "tools": FLAT, "tool_choice": wanted, "temperature": 0, "max_output_tokens": 200}
