@@ -88,3 +88,14 @@ async def test_a_refusal_has_the_form_of_the_interface_and_the_id_of_its_request
     status, answer, headers = await ask(server, "/v1/messages", **MODEL, messages=[])
     assert (status, answer["type"], answer["error"]["type"]) == (400, "error", "invalid_request_error")
     assert answer["request_id"] == headers["request-id"] == headers["x-request-id"]
+
+
+async def test_a_deferred_tool_is_offered_once_a_result_has_named_it(
+    server: InProcessGateway, upstream: Upstream
+) -> None:
+    tools = [ADD, {**ADD, "name": "later", "defer_loading": True}, {**ADD, "name": "never", "defer_loading": True}]
+    before = await sent(server, upstream, tools=tools)
+    reference = {**RESULT, "content": [{"type": "tool_reference", "tool_name": "later"}]}
+    after = await sent(server, upstream, tools=tools, messages=[user(text("add")), assistant(USE), user(reference)])
+    assert [tool["function"]["name"] for tool in before["tools"]] == ["add"]
+    assert [tool["function"]["name"] for tool in after["tools"]] == ["add", "later"]

@@ -107,3 +107,11 @@ async def test_the_whole_configuration_is_written_so_that_it_is_read_back(
     file.write_text(text)
     assert load_config(file, config.state_dir, Environment(KEYS)) == config
     assert orjson.dumps(config.search.providers) == b'["brave","searxng"]'
+
+
+async def test_a_fallback_has_settings_of_its_own_too(start_gateway: StartGateway, brave: Site, searxng: Site) -> None:
+    brave.pages[BRAVE] = no_key
+    server = await gateway_over(start_gateway, brave, searxng, who='provider = "brave"\nfallback = ["searxng"]')
+    is_error, data = await call_tool(server, "search", {"query": "q"})
+    assert not is_error and data["provider"] == "searxng" and len(data["results"]) == 2
+    assert data["note"].startswith("the search provider brave refused the gateway's key (401);")

@@ -180,3 +180,12 @@ async def test_each_user_within_a_key_has_a_budget_of_its_own(
 def counter_names(gateway: InProcessGateway) -> list[Any]:
     with contextlib.closing(sqlite3.connect(gateway.config.state_dir / STATE_FILE)) as file:
         return file.execute("SELECT name FROM counters").fetchall()
+
+
+async def test_fields_that_the_operator_adds_cannot_raise_the_limit(
+    start_gateway: StartGateway, upstream: Upstream
+) -> None:
+    upstream.will(up.answer())
+    gateway = await start_gateway(upstream_toml(upstream.url) + "extra_body = {max_tokens = 100000}\n")
+    status, _, _ = await send(gateway, CHAT, CHAT_BODY, key=gateway.make_key(tokens_per_day=DAY))
+    assert status == 200 and 7900 < limits_sent(upstream)[0] < DAY
