@@ -213,3 +213,13 @@ async def test_a_poisoned_prompt_shuts_the_model_for_nobody(
         assert (await ask(server, messages=poison))[0] in (502, 503)
         assert (await ask(other))[0] == 200
     assert (await ask(server))[0] == 200, "the other prompts of the same caller are answered too"
+
+
+async def test_choices_that_come_one_after_the_other_are_all_waited_for(
+    server: InProcessGateway, upstream: Upstream
+) -> None:
+    first = [*BEGUN, up.chunk({}, "stop")]
+    second = [up.chunk({"content": "x"}, index=1) for _ in range(100)]
+    upstream.will(up.stream(*first, *second, up.chunk({}, "stop", index=1), up.DONE))
+    status, events = await ask_stream(server, n=2)
+    assert status == 200 and events[-1] is None and said(events).count("x") == 100

@@ -4,6 +4,7 @@ import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -194,3 +195,29 @@ async def test_the_agents_sdk_uses_its_hosted_mcp_tool(stage: Stage) -> None:
     reports = await run_client([python_of("clients"), str(CLIENTS / "agents_sdk.py")], plans)
     assert [(each["output"], each["asked"]) for each in reports] == [("Water.", each) for each in asked]
     assert stage.server.calls == [{"name": "lookup", "arguments": {"word": "sea"}}] * 4
+
+
+async def test_a_choice_forces_the_servers_tool(stage: Stage) -> None:
+    choice = {"type": "mcp", "server_label": "words", "name": "delete"}
+    await stage.respond(round_of("x", is_stream=False), tool_choice=choice)
+    assert stage.scene.sent[0]["tool_choice"] == {"type": "function", "function": {"name": "words__delete"}}
+    await stage.respond(round_of("x", is_stream=False), tool_choice="required")
+    assert stage.scene.sent[-1]["tool_choice"] == "required"
+    await stage.respond(round_of("x", is_stream=False), tool_choice="none")
+    assert not stage.scene.sent[-1].get("tools")
+
+
+@pytest.mark.parametrize(
+    ("rule", "asks"),
+    [
+        ("always", True),
+        ({"never": {"tool_names": ["lookup"]}}, False),
+        ({"always": {"tool_names": ["lookup"]}}, True),
+        ({"never": {"read_only": True}}, False),
+        ({"never": {"tool_names": ["delete"]}}, True),
+    ],
+)
+async def test_a_caller_may_ask_for_more_approvals(stage: Stage, rule: Any, asks: bool) -> None:
+    rounds = (round_of(call("words__lookup", word="sea"), is_stream=False), round_of("x", is_stream=False))
+    status, data = await stage.respond(*rounds, tools=[{**WORDS, "require_approval": rule}])
+    assert status == 200 and ("mcp_approval_request" in kinds(data["output"])) == asks

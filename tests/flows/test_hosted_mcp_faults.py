@@ -1,6 +1,7 @@
 """Hosted MCP where the server or the client fails: told, bounded, let go."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from aiohttp import web
 
 from tests.support.gateways import StartGateway
-from tests.support.hosted_mcp import LIMIT_S, WORDS, Stage, mcp_stage
+from tests.support.hosted_mcp import LIMIT_S, WORDS, Stage, mcp_stage, tool_messages
 from tests.support.hosted_search import call, round_of
 
 
@@ -80,3 +81,24 @@ async def test_an_answer_that_never_ends_is_cut(stage: Stage) -> None:
     stage.server.handle = endless  # type: ignore[method-assign]
     status, data = await stage.respond(round_of("x", is_stream=False))
     assert status == 200 and data["output"][0]["tools"] == []
+
+
+async def test_results_are_masked_cut_and_without_invisible_characters(stage: Stage) -> None:
+    long = "The card is 4539 1488 0343 6467. He\u200bllo. " + "x" * 100_000
+    stage.server.result = {"content": [{"type": "text", "text": long}, {"type": "image", "data": "AA"}]}
+    rounds = (
+        round_of(call("words__lookup", word="4539 1488 0343 6467"), is_stream=False),
+        round_of("x", is_stream=False),
+    )
+    status, data = await stage.respond(*rounds)
+    output = data["output"][1]["output"]
+    assert status == 200 and "[REDACTED:CREDIT_CARD]" in output and "Hello" in output
+    assert len(output) < 81_000 and output.endswith("[cut after 80,000 characters]")
+    assert "4539" not in json.dumps(stage.server.calls)
+
+
+async def test_an_approved_call_that_takes_too_long_has_failed_and_the_model_is_told(stage: Stage) -> None:
+    stage.server.waits = True
+    status, data = await stage.respond(round_of("Sorry.", is_stream=False), input=APPROVED)
+    assert status == 200 and [item["type"] for item in data["output"]] == ["mcp_call", "message"], data
+    assert data["output"][0]["status"] == "failed" and "did not answer within 2 s" in tool_messages(stage)[0]

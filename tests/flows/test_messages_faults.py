@@ -108,3 +108,24 @@ async def test_an_image_is_sent_to_no_counting_upstream(server: InProcessGateway
     inner = {"type": "image", "source": {"type": "url", "url": "http://10.0.0.1/x.png"}}
     status, answer, _ = await ask(server, "/v1/messages/count_tokens", messages=[{"role": "user", "content": [inner]}])
     assert status == 200 and answer["input_tokens"] >= 1 and not upstream.seen
+
+
+STATUSES = {
+    429: (anthropic.RateLimitError, "rate_limit_error"),
+    400: (anthropic.BadRequestError, "invalid_request_error"),
+    413: (anthropic.RequestTooLargeError, "request_too_large"),
+    500: (anthropic.InternalServerError, "api_error"),
+    503: (anthropic.InternalServerError, "overloaded_error"),
+}
+
+
+@pytest.mark.parametrize("status", STATUSES)
+async def test_an_upstreams_error_is_one_of_this_api(
+    client: anthropic.AsyncAnthropic, upstream: Upstream, status: int
+) -> None:
+    kind, name = STATUSES[status]
+    upstream.will(up.answer({"error": {"message": "no", "code": "x"}}, status=status))
+    with pytest.raises(kind) as caught:
+        await answered(client)
+    body: Any = caught.value.body
+    assert body["error"]["type"] == name and body["request_id"] == caught.value.request_id

@@ -99,3 +99,12 @@ async def test_a_deferred_tool_is_offered_once_a_result_has_named_it(
     after = await sent(server, upstream, tools=tools, messages=[user(text("add")), assistant(USE), user(reference)])
     assert [tool["function"]["name"] for tool in before["tools"]] == ["add"]
     assert [tool["function"]["name"] for tool in after["tools"]] == ["add", "later"]
+
+
+async def test_system_messages_add_and_remove_tools(server: InProcessGateway, upstream: Upstream) -> None:
+    changes = [
+        {"type": "tool_removal", "tool": {"type": "tool_reference", "name": "add"}},
+        {"type": "tool_addition", "tool": {"type": "tool_definition", "definition": {**ADD, "name": "new"}}},
+    ]
+    body = await sent(server, upstream, tools=[ADD], messages=[*HELLO, chat("system", changes)])
+    assert [tool["function"]["name"] for tool in body["tools"]] == ["new"]

@@ -109,3 +109,10 @@ async def test_a_key_without_the_scope_is_refused_before_anything_streams(stage:
     with pytest.raises(anthropic.PermissionDeniedError, match="web-search"):
         await message(stage, key=stage.server.make_key("chat"))
     assert not stage.model.seen
+
+
+async def test_domains_are_honoured(stage: Scene) -> None:
+    stage.model.will(round_of(search()), round_of("Paris."))
+    answer = await message(stage, tools=[{**TOOL, "blocked_domains": ["a.example.com"]}])
+    found = next(block for block in answer.content if block.type == "web_search_tool_result")
+    assert [each.url for each in found.content] == ["https://b.example.org/lyon"]

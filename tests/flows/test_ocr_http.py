@@ -198,3 +198,22 @@ async def test_the_gateway_answers_others_while_a_page_is_read(server: InProcess
         answers.append((await send(server, f"{server.ops_url}/healthz", method="GET"))[0])
     assert (await reading)[0] == 200
     assert len(answers) > 5 and set(answers) == {200}
+
+
+async def test_several_images_from_urls_and_data_are_one_answer(server: InProcessGateway, pictures: str) -> None:
+    request = body("Free OCR.", data_url(page("the first"), "image/jpeg"), f"http://{pictures}/word.png")
+    status, answer = await post(server, request)
+    assert (status, answer["choices"][0]["message"]["content"]) == (200, "the first\n\nfrom a URL")
+    assert answer["choices"][0]["provider_specific_fields"]["attempts"] == 2
+
+
+async def test_a_scanned_pdf_in_a_file_part_is_read_page_by_page(server: InProcessGateway) -> None:
+    scan = scanned_pdf(page("The harbour office"), page("Closed on Sunday"))
+    file = {"type": "file", "file": {"filename": "scan.pdf", "file_data": data_url(scan, "application/pdf")}}
+    content = [{"type": "text", "text": "Free OCR."}, file]
+    status, answer = await post(server, {"model": "SvcOCR", "messages": [{"role": "user", "content": content}]})
+    assert status == 200, answer
+    choice = answer["choices"][0]
+    text = choice["message"]["content"]
+    assert "<!-- page 1 -->\n\nThe harbour office" in text and "<!-- page 2 -->\n\nClosed on Sunday" in text
+    assert [image["page"] for image in choice["provider_specific_fields"]["images"]] == [1, 2]

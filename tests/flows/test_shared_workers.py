@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 from gateway.access.keys import KeyFile, KeyRequest
+from tests.flows.test_workers import told
 from tests.support import shared_checks as checks
 from tests.support.gateway_process import GatewayProcess
 from tests.support.gateways import start_process, upstream_toml
 from tests.support.shared_checks import Site
 from tests.support.upstream import Upstream, answer, scripted_upstream
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.slow
 
@@ -70,3 +72,17 @@ async def test_a_store_in_memory_keeps_responses_off_the_disk(tmp_path: Path, up
             assert (await site.send("GET", f"/v1/responses/{made['id']}", gateway.key))[0] == 200
         written = b"".join(file.read_bytes() for file in (folder / "state").glob("state.sqlite3*"))
         assert (secret.encode() in written) == is_found
+
+
+async def test_a_state_file_that_cannot_be_used_stops_no_request_and_is_told(
+    tmp_path: Path, upstream: Upstream
+) -> None:
+    upstream.will(answer())
+    (tmp_path / "state" / "state.sqlite3").mkdir(parents=True)
+    toml = 'workers = 2\n[guardrail]\nenabled = "off"\n' + upstream_toml(upstream.url)
+    async with start_process(tmp_path, toml) as gateway:
+        site = Site([gateway.url], upstream)
+        key = make_key(gateway, per_minute=10, tokens_per_day=1000)
+        assert await site.statuses(4, "POST", "/v1/chat/completions", key, checks.CHAT) == [200] * 4
+        await eventually(lambda: told(gateway, "/readyz", "state file cannot be used"), 10)
+        await eventually(lambda: told(gateway, "/metrics", 'gateway_store_up{store="file"} 0.0'), 10)

@@ -189,3 +189,13 @@ async def test_fields_that_the_operator_adds_cannot_raise_the_limit(
     gateway = await start_gateway(upstream_toml(upstream.url) + "extra_body = {max_tokens = 100000}\n")
     status, _, _ = await send(gateway, CHAT, CHAT_BODY, key=gateway.make_key(tokens_per_day=DAY))
     assert status == 200 and 7900 < limits_sent(upstream)[0] < DAY
+
+
+async def test_thoughts_of_a_streamed_message_are_reserved_at_once_and_their_wish_goes_to_no_upstream(
+    start_gateway: StartGateway, upstream: Upstream
+) -> None:
+    upstream.will(up.stream(*up.text_stream()))
+    gateway = await start_gateway(upstream_toml(upstream.url))
+    body = {**CHAT_BODY, "max_tokens": 4000, "stream": True, "thinking": {"type": "enabled", "budget_tokens": 2000}}
+    _, _, told = await send(gateway, MESSAGES, body, key=gateway.make_key(tokens_per_day=DAY))
+    assert '"tokens-day";r=39' in told["RateLimit"] and "gateway_thinking" not in upstream.last.body

@@ -103,3 +103,14 @@ CUT: list[tuple[str, Any, str]] = [
 @pytest.mark.parametrize(("words", "request_", "told"), CUT)
 def test_quotations_are_cut(words: str, request_: Any, told: str) -> None:
     assert without_quotations(words, request_) == told
+
+
+MASKED = '[guardrail]\nenabled = "off"\n[sanitize]\nroutes = ["chat", "responses"]\n'
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_value_that_it_quotes_is_masked(start_gateway: StartGateway, upstream: Upstream, stream: bool) -> None:
+    server = await start_gateway(toml(upstream) + MASKED)
+    upstream.will(failure(500, f"no such card {CARD} today"))
+    _, data, _ = await send(server, CHAT, {"model": "SvcLLM", "stream": stream, **BODIES[CHAT]})
+    assert CARD not in str(data) and "no such card [REDACTED:CREDIT_CARD] today" in data["error"]["message"]
