@@ -47,9 +47,10 @@ $(VENV)/.installed-%: $(wildcard requirements/*.txt) setup.cfg | $(BIN)/python
 $(VENV)/.installed-: $(VENV)/.installed-core
 	@touch $@
 
-run: install  ## fresh machine to a running server on 127.0.0.1:8080 (EXTRAS= for the core alone; CONFIG=, PORT=, OPS_PORT=)
+run: install  ## fresh machine to a running server on 127.0.0.1:8080 (EXTRAS= for the core alone; CONFIG=, PORT=, OPS_PORT=, UPSTREAM=, UPSTREAM_MODEL=)
 	$(if $(PORT),GATEWAY_PORT=$(PORT)) $(if $(OPS_PORT),GATEWAY_OPS_PORT=$(OPS_PORT)) \
-		$(BIN)/gateway serve --state-dir $(STATE) $(if $(CONFIG),--config $(CONFIG))
+		$(BIN)/gateway serve --state-dir $(STATE) $(if $(CONFIG),--config $(CONFIG)) \
+		$(if $(UPSTREAM),--upstream '$(UPSTREAM)') $(if $(UPSTREAM_MODEL),--upstream-model '$(UPSTREAM_MODEL)')
 
 # `make check test` runs the contract tests once, in check; make stops there if one fails. `make test` alone runs them too.
 # What decides is the command line of this one run of make: nothing on disk says that a tree has been checked.

@@ -417,6 +417,9 @@ Outcome: TypeAlias = Literal["", "client_gone", "truncated", "tool_error", "canc
 """How a request ended, where its HTTP status does not tell; empty where it does. The last three are a tool call's."""
 
 
+_MAX_STEPS = 64
+
+
 @dataclass(slots=True, kw_only=True)
 class RequestStats:
     """What one request used; filled while it is served, read for the log line and the metrics. In slots: a default
@@ -457,3 +460,18 @@ class RequestStats:
     """None where nothing is masked."""
     headers: Mapping[str, str] | None = None
     """Of the request, those that an upstream gets which speaks the caller's interface itself."""
+    steps: list[Json] | None = None
+    """What was done one after the other, where that is more than one call of one upstream: `{upstream, model, ms,
+    code?}`, `{round}`, `{tool, ms, status}`. Names and figures alone."""
+
+    def note(self, **step: Any) -> None:
+        """Add one of `steps`; those beyond _MAX_STEPS are left out."""
+        steps = self.steps = [] if self.steps is None else self.steps
+        if len(steps) < _MAX_STEPS:
+            steps.append(step)
+
+    def note_attempt(self, code: str) -> None:
+        """Add the call of an upstream that has just ended. `code`: of its error, empty for none."""
+        before = sum(step["ms"] for step in self.steps or () if "upstream" in step)
+        more = {"code": code} if code else {}
+        self.note(upstream=self.upstream, model=self.model, ms=round(self.upstream_s * 1000 - before, 2), **more)

@@ -197,13 +197,19 @@ def checked(record: "KeyRecord") -> "KeyRecord":
     return record
 
 
-def _scopes(names: Iterable[str]) -> tuple[str, ...]:
-    """Each of them once. Raises InvalidRequest for one that is unknown, and for none."""
-    scopes = tuple(dict.fromkeys(names))
-    unknown = ", ".join(sorted(scope for scope in scopes if not is_scope(scope)))
-    if unknown or not scopes:
-        raise InvalidRequest(f"unknown scope {unknown or '(none)'}; allowed: {', '.join(SCOPES)}, mcp:LABEL")
-    return scopes
+def _fields(properties: Mapping[str, Any]) -> Json:
+    """The fields of a record that properties of a `KeyRequest` give it. Raises InvalidRequest for an unknown scope, and
+    for none."""
+    fields = dict(properties)
+    if "scopes" in fields:
+        scopes = fields["scopes"] = tuple(dict.fromkeys(fields["scopes"]))
+        unknown = ", ".join(sorted(scope for scope in scopes if not is_scope(scope)))
+        if unknown or not scopes:
+            raise InvalidRequest(f"unknown scope {unknown or '(none)'}; allowed: {', '.join(SCOPES)}, mcp:LABEL")
+    if "expires_s" in fields:
+        seconds = fields.pop("expires_s")
+        fields["expires"] = None if seconds is None else int(time.time()) + seconds
+    return fields
 
 
 def digest(key: str) -> str:
@@ -238,33 +244,20 @@ class KeyRegistry(ABC):
     def create(self, request: KeyRequest) -> tuple[str, KeyRecord]:
         """Make a key. Returns its text, which is stored nowhere, and its record. Raises InvalidRequest for unknown
         scopes, what schemas/keys.json refuses, an unreadable file, or a lock that another command holds."""
-        scopes, now = _scopes(request.scopes), int(time.time())
+        fields = _fields(asdict(request))
         with self._changing() as records:
-            key, record = self._new(records, now)
-            record = replace(
-                record,
-                name=request.name,
-                scopes=scopes,
-                expires=None if request.expires_s is None else now + request.expires_s,
-                **{name: getattr(request, name) for name in KEY_LIMITS},
-            )
-            records.append(checked(record))
+            key, record = self._new(records, int(time.time()))
+            records.append(record := checked(replace(record, **fields)))
             self._log("created", record)
         return key, record
 
     def edit(self, key_id: str, changes: Mapping[str, Any]) -> KeyRecord:
         """Change properties of a key, named as in `KeyRequest`; the others stay. Returns its record. Raises NotFound,
         and as `create` does."""
-        fields = dict(changes)
-        if "scopes" in fields:
-            fields["scopes"] = _scopes(fields["scopes"])
-        if "expires_s" in fields:
-            seconds = fields.pop("expires_s")
-            fields["expires"] = None if seconds is None else int(time.time()) + seconds
+        fields = _fields(changes)
         with self._changing() as records:
             old = self.find(key_id, records)
-            record = checked(replace(old, **fields))
-            records[records.index(old)] = record
+            records[records.index(old)] = record = checked(replace(old, **fields))
             self._log("edited", record)
         return record
 
@@ -355,10 +348,9 @@ class KeyFile(KeyRegistry):
     def ended(self) -> dict[str, str]:
         """As in `KeyRegistry`."""
         try:
-            names = orjson.loads(self._ended.read_bytes())
-        except (OSError, orjson.JSONDecodeError):
-            names = {}
-        return names if isinstance(names, dict) else {}
+            return dict(orjson.loads(self._ended.read_bytes()))
+        except (OSError, ValueError, TypeError):
+            return {}
 
     def _keep_name(self, key_id: str, name: str | None) -> None:
         names = {**self.ended(), key_id: name}
@@ -381,6 +373,11 @@ def record_to_json(record: KeyRecord) -> Json:
     fields = asdict(record)
     limits = {name: fields.pop(name) for name in KEY_LIMITS}  # they stand last
     return {name: value for name, value in (fields | limits).items() if value is not None}
+
+
+def shown(record: KeyRecord) -> Json:
+    """What may be shown of a record: all but its digest."""
+    return {name: value for name, value in record_to_json(record).items() if name != "sha256"}
 
 
 class KeyStore(Keys):

@@ -19,9 +19,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import orjson
 
@@ -115,10 +113,6 @@ def registry_of(config: Config) -> KeyRegistry:
     if config.access.backend == "redis" and config.shared.redis_url is not None:
         return RedisKeys(config.shared.redis_url.reveal(), config.state_dir)
     return KeyFile(config.state_dir / config.access.keys_file)
-
-
-def _all_of(name: str, redis: Any) -> Any:
-    return redis.hgetall(name)
 
 
 def _names_in(rows: dict[bytes, bytes]) -> dict[str, str]:
@@ -220,7 +214,8 @@ class RedisKeyStore(Keys):
                 before = self._copies
                 version = await ask(lambda redis: redis.get(VERSION))
                 is_new = version not in (None, self._version)
-                rows, ended = [await ask(partial(_all_of, each)) for each in (KEYS, _ENDED)] if is_new else (None, {})
+                rows = await ask(lambda redis: redis.hgetall(KEYS)) if is_new else None
+                ended = await ask(lambda redis: redis.hgetall(_ENDED)) if is_new else {}
                 if self._copies == before:
                     break
             else:

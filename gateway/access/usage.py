@@ -347,6 +347,11 @@ def summed(groups: Sequence[str], row: tuple[Any, ...]) -> Json:
     return found
 
 
+def named(rows: Iterable[Json], names: Mapping[str, str]) -> list[Json]:
+    """The same, with the `name` of each row's `key` where `names` has it."""
+    return [{**row, "name": names[row["key"]]} if row.get("key") in names else row for row in rows]
+
+
 def sum_text(amount: float) -> str:
     """A sum of money to the billionth, without a power of ten: `12.5`, `0.00000042`."""
     return f"{amount:.9f}".rstrip("0").rstrip(".")

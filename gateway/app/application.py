@@ -163,6 +163,8 @@ def _server_state(
         recorder=Recorder(metrics, shared.usage, shared.history if config.ops.port else None),
         allowed_origins=frozenset(config.server.allowed_origins),
         local_origins=config.server.local_origins,
+        own_url=config.server.url,
+        console_url=config.ops.url,
         body_timeout_s=config.server.body_timeout_s,
         json_limits=JsonLimits(
             config.server.max_text_bytes, config.server.max_json_values, config.server.max_json_numbers

@@ -62,7 +62,8 @@ def admin_rows(admin: AdminHandler, keys: AdminKeysHandler) -> list[Endpoint]:
     form, scope = ChatDialect(), frozenset({"admin"})
     asked = {
         "usage": admin.usage, "requests": admin.requests, "history": admin.history, "status": admin.status,
-        "errors": admin.errors, "upstreams": admin.upstreams, "keys": keys.listing,
+        "errors": admin.errors, "upstreams": admin.upstreams, "configuration": admin.configuration,
+        "keys": keys.listing,
     }  # fmt: skip
     return [
         *(Endpoint(ADMIN, "GET", f"/admin/{name}", handler, form, scope, charged=False, is_light=True)

@@ -252,29 +252,22 @@ def _run(arguments: argparse.Namespace, environment: Environment, tool: str, pai
 
 def add_commands(parsers: Parsers) -> None:
     """Add `call`, `search` and `chat`."""
-    tool = parsers.add_parser("call")
+    tool, search, chat = (parsers.add_parser(name) for name in ("call", "search", "chat"))
     tool.add_argument("tool", metavar="TOOL", help="search, extract, crawl, map or search_status")
     tool.add_argument("pairs", metavar="key=value", nargs="*", help="its arguments, before or after the options")
-    tool.add_argument("--json", action="store_true", help="print the raw result")
-    add_connection_options(tool)
-    tool.set_defaults(command=_call)
-    search = parsers.add_parser("search")
     search.add_argument("words", metavar="WORD", nargs="+", help="the query")
     search.add_argument("--max-results", type=count, default=5, metavar="N", help="default: %(default)s")
-    search.add_argument("--json", action="store_true", help="print the raw result")
-    add_connection_options(search)
-    search.set_defaults(command=_search)
-    parser = parsers.add_parser("chat")
-    parser.add_argument(
+    chat.add_argument(
         "words", metavar="TEXT", nargs="*", help="the question; - is standard input, as is nothing at all"
     )
-    parser.add_argument("--model", default=TEXT_MODEL, help="default: %(default)s")
-    parser.add_argument("--system", default="", metavar="TEXT", help="the system message")
-    parser.add_argument("--search", action="store_true", help="search the web first")
-    parser.add_argument("--max-tokens", type=count, metavar="N", help="longest answer")
-    parser.add_argument("--json", action="store_true", help="print the whole answer as JSON")
-    add_connection_options(parser)
-    parser.set_defaults(command=_chat)
+    chat.add_argument("--model", default=TEXT_MODEL, help="default: %(default)s")
+    chat.add_argument("--system", default="", metavar="TEXT", help="the system message")
+    chat.add_argument("--search", action="store_true", help="search the web first")
+    chat.add_argument("--max-tokens", type=count, metavar="N", help="longest answer")
+    for parser, command in ((tool, _call), (search, _search), (chat, _chat)):
+        parser.add_argument("--json", action="store_true", help="print the whole answer as JSON")
+        add_connection_options(parser)
+        parser.set_defaults(command=command)
 
 
 def _call(arguments: argparse.Namespace, environment: Environment) -> int:

@@ -34,7 +34,7 @@ from gateway.cli.options import (
     add_state_options,
     for_terminal,
     print_json_lines,
-    say,
+    tell,
 )
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
@@ -220,11 +220,8 @@ def _client_config(arguments: argparse.Namespace, environment: Environment) -> i
     place = ClientSettings((arguments.url or own_url(config.server)).rstrip("/"), model, context, key_file)
     if not arguments.check:
         text = client_text(arguments.name, place)
-        if arguments.json:
-            print_json_lines([{"client": arguments.name, "url": place.url, "model": place.model, "text": text}])
-        else:
-            say(text)
-        return 0
+        row = {"client": arguments.name, "url": place.url, "model": place.model, "text": text}
+        return tell(row, text.removesuffix("\n"), sys.stdout, as_json=arguments.json)
     key = key_file.read_text().strip() if key_file else environment.variables.get(KEY_VARIABLE, "")
     ops = f"http://{config.ops.host}:{config.ops.port}" if config.ops.port and arguments.url is None else ""
     plan = CheckPlan(place.url, ops, key, describe_key(place), model, CLIENTS[arguments.name])

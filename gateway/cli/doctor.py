@@ -23,7 +23,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +34,12 @@ from gateway.cli.client_config import own_url
 from gateway.cli.installation import found
 from gateway.cli.options import BAD, GOOD, Paint, Parsers, add_json_option, for_terminal, print_json_lines, say
 from gateway.cli.unit_files import RESTART, SEARCH, UnitFile, service_unit
+from gateway.cli.upstream import listed_models
 from gateway.config.environment import Environment
 from gateway.config.loader import ConfigError, load_config
 from gateway.config.settings import Config, McpServer, Model, Upstream
 from gateway.domain import OCR_MODEL, TEXT_MODEL
 from gateway.errors import GatewayError, UpstreamError, UpstreamRefused, UpstreamTimeout
-from gateway.providers.openai_compat import OpenAICompatUpstream
 from gateway.services.completion.model_names import is_wild, takes
 from gateway.wire.openai_error import NOT_SERVED, scrubbed
 
@@ -342,8 +342,6 @@ def _connections(installed: Installation) -> Iterator[Checked]:
 
 # Upstreams are asked for the list of their models, as the service asks them: with its credential, by its way.
 
-_ASK_S = 10.0
-"""How long one upstream may take in all; they are asked at once."""
 _NAME_CHARS = 128
 """Characters of a model's name that are compared and shown."""
 
@@ -381,14 +379,10 @@ async def _asked_for_models(installed: Installation, path: str, model: Model, se
     where = f"{model.name}: {settings.name or 'its upstream'} at {url.hostname}:{_port(url)}"
     if key is not None and not _has(installed.unit, key.credential):
         return Checked(f"{where} was not asked: credential '{key.credential}' cannot be read here")
-    client = OpenAICompatUpstream(where, replace(settings, first_byte_timeout_s=_ASK_S))
     try:
-        async with asyncio.timeout(_ASK_S):
-            names = await client.listed_models()
+        names = await listed_models(settings)
     except (UpstreamError, TimeoutError, OSError) as error:
         return _fault(installed, path, where, settings, error)
-    finally:
-        await client.close()
     wanted = (settings.model,) if settings.model else (model.name, *model.aliases)
     if any(_is_listed(name, names) for name in wanted):
         return Checked(f"{where} answers and lists the model")

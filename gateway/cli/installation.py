@@ -44,33 +44,29 @@ def found(
     root can use that."""
     unit = read_unit("gateway.service", search) if arguments.config is None else service_unit(arguments.config, search)
     service = service_environment(unit, environment).environment if unit is not None else environment
-    if arguments.config is not None:
-        return environment if unit is None else _usable(command, arguments, service)
     option, variable = _NAMED_BY.get(command, ("", ""))
     variables = [environment.variables.get(name) for name in ("STATE_DIRECTORY", variable)]
-    if any(variables) or any(getattr(arguments, name, None) for name in ("state_dir", option)):
-        return environment
     keys = (environment.state_dir / Access().keys_file, dev_key_path(environment.state_dir))
-    if command not in _OF_SERVICE and any(map(os.path.exists, keys)):
+    told = ""
+    if arguments.config is not None:
+        environment = service
+    elif any(variables) or any(getattr(arguments, name, None) for name in ("state_dir", option)):
+        return environment
+    elif command not in _OF_SERVICE and any(map(os.path.exists, keys)):
         if unit is None:
             return environment
         told = f"the gateway that was started in this folder, state in {environment.state_dir}"
         told += f"; the installed service: --config {service.config_file}"
     elif unit is not None:
-        arguments.config, environment = service.config_file, _usable(command, arguments, service)
+        arguments.config, environment = service.config_file, service
         told = f"the installed service: {arguments.config}, state in {environment.state_dir}"
     elif command in _NEED_ONE:
         remedy = "name it with --config or --state-dir, or start it here once: gateway serve"
         raise InvalidRequest(f"there is no gateway in this folder and no installed service; {remedy}")
-    else:
-        return environment
-    say(f"gateway: this is about {told}\n", sys.stderr)
-    return environment
-
-
-def _usable(command: str, arguments: argparse.Namespace, environment: Environment) -> Environment:
-    """The same. Raises InvalidRequest where the command needs the state and may not read it."""
     folder = getattr(arguments, "state_dir", None) or environment.state_dir
-    if command in _OF_STATE and os.geteuid() and not os.access(folder, os.R_OK | os.X_OK):
+    is_service = unit is not None and environment is service
+    if is_service and command in _OF_STATE and os.geteuid() and not os.access(folder, os.R_OK | os.X_OK):
         raise InvalidRequest(f"only root can use {folder}, the state of the installed service: sudo gateway {command}")
+    if told:
+        say(f"gateway: this is about {told}\n", sys.stderr)
     return environment

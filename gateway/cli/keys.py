@@ -18,11 +18,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gateway.access.keys import KeyFile, KeyRecord, KeyRegistry, KeyRequest, record_to_json
+from gateway.access.keys import KeyFile, KeyRecord, KeyRegistry, KeyRequest, shown
 from gateway.access.people import People, account_of, digest
 from gateway.access.private_files import USER_HASH_KEY, load_or_create_secret
 from gateway.access.redis_keys import registry_of
-from gateway.access.usage import GROUPS, SharedUsage, UsageReader, is_day, read_usage, sum_text, together, totals
+from gateway.access.usage import GROUPS, SharedUsage, UsageReader, is_day, named, read_usage, sum_text, together, totals
 from gateway.cli.options import (
     Parsers,
     add_json_option,
@@ -56,30 +56,25 @@ def _scope(text: str) -> str:
 def add_commands(parsers: Parsers) -> None:
     """Add `keys create`, `edit`, `list`, `show`, `revoke`, `erase`, `rotate` and `import`."""
     _add_usage(parsers)
-    keys = parsers.add_parser("keys")
-    actions = keys.add_subparsers(required=True, metavar="ACTION")
-    create = actions.add_parser("create", help="make a key; it is printed once, alone on standard output")
-    _add_properties(create, is_new=True)
-    create.set_defaults(command=_keys_create)
-    edit = actions.add_parser("edit", help="change a key; what is not named stays; in force within 5 s")
-    edit.add_argument("id", metavar="ID")
-    _add_properties(edit, is_new=False)
-    edit.set_defaults(command=_keys_edit)
-    listing = actions.add_parser("list", help="list every key, without its secret")
-    listing.set_defaults(command=_keys_list)
+    actions = parsers.add_parser("keys").add_subparsers(required=True, metavar="ACTION")
     for name, command, text in (
+        ("create", _keys_create, "make a key; it is printed once, alone on standard output"),
+        ("edit", _keys_edit, "change a key; what is not named stays; in force within 5 s"),
+        ("list", _keys_list, "list every key, without its secret"),
         ("show", _keys_show, "all of a key but its secret, and what it has used"),
         ("revoke", _keys_revoke, "end a key; a running server refuses it within 5 s"),
         ("erase", _keys_erase, "remove all that a revoked key has left: responses, conversations, pages, usage, users"),
         ("rotate", _keys_rotate, "a new key with the rights of an old one, which stays until it is revoked"),
+        ("import", _keys_import, "add the keys of a key file; ids that exist are left as they are"),
     ):
         action = actions.add_parser(name, help=text)
-        action.add_argument("id", metavar="ID")
         action.set_defaults(command=command)
-    importing = actions.add_parser("import", help="add the keys of a key file; ids that exist are left as they are")
-    importing.add_argument("file", type=Path, metavar="FILE")
-    importing.set_defaults(command=_keys_import)
-    for action in actions.choices.values():
+        if name in ("create", "edit"):
+            _add_properties(action, is_new=name == "create")
+        if name == "import":
+            action.add_argument("file", type=Path, metavar="FILE")
+        elif name not in ("create", "list"):
+            action.add_argument("id", metavar="ID")
         add_json_option(action)
         add_state_options(action)
         action.add_argument("--keys-file", type=Path, metavar="FILE")
@@ -136,7 +131,7 @@ def _keys_edit(arguments: argparse.Namespace, environment: Environment) -> int:
         raise InvalidRequest("nothing is to be changed; `gateway keys edit --help` lists what can be")
     record = _registry(arguments, environment).edit(arguments.id, changes)
     text = f"key {record.id} for {one_line(record.name)} is changed; in force within 5 s"
-    return tell(_public(record), text, sys.stderr, as_json=arguments.json)
+    return tell(shown(record), text, sys.stderr, as_json=arguments.json)
 
 
 def _keys_show(arguments: argparse.Namespace, environment: Environment) -> int:
@@ -148,51 +143,38 @@ def _keys_show(arguments: argparse.Namespace, environment: Environment) -> int:
     day = defaultdict(int, totals([row for row in month if row["day"] == time.strftime("%Y-%m-%d", time.gmtime())]))
     used = {"tokens_per_day": day["input_tokens"] + day["output_tokens"], "tool_calls_per_day": day["tool_calls"],
             "spend_per_month": totals(month).get("spend", 0)}  # fmt: skip
-    row = {**_public(record), "last_used": _last_used(config.state_dir).get(record.id), "used": used}
-    shown = {**row, "created": _day(record.created), "expires": _day(record.expires) or "never"}
-    shown["scopes"] = ", ".join(record.scopes)
-    del shown["used"]
+    row = {**shown(record), "last_used": _last_used(config.state_dir).get(record.id), "used": used}
+    told = {**row, "created": _day(record.created), "expires": _day(record.expires) or "never"}
+    told["scopes"] = ", ".join(record.scopes)
+    del told["used"]
     for name in KEY_LIMITS:
         own = getattr(record, name)
         limit = getattr(config.limits, name) if own is None else own
-        shown[name] = f"{sum_text(limit) if limit else 'no limit'}{' (configured)' if own is None else ''}"
-        shown[name] += f"; {sum_text(used[name])} used" if name in used else ""
-    lines = [f"{name.replace('_', ' '):24} {one_line(str(told or '-'))}" for name, told in shown.items()]
+        told[name] = f"{sum_text(limit) if limit else 'no limit'}{' (configured)' if own is None else ''}"
+        told[name] += f"; {sum_text(used[name])} used" if name in used else ""
+    lines = [f"{name.replace('_', ' '):24} {one_line(str(text or '-'))}" for name, text in told.items()]
     return tell(row, "\n".join(lines), sys.stdout, as_json=arguments.json)
 
 
-def _public(record: KeyRecord) -> Json:
-    """What may be shown of a key."""
-    return {name: value for name, value in record_to_json(record).items() if name != "sha256"}
-
-
 def _show_key(key: str, record: KeyRecord, *, as_json: bool) -> int:
-    if as_json:
-        print_json_lines([{**_public(record), "key": key}])
-        return 0
-    say(
-        f"key {record.id} for {one_line(record.name)}, scopes {', '.join(record.scopes)}; it is not shown again:\n",
-        sys.stderr,
-    )
-    say(key + "\n")
+    text = f"key {record.id} for {one_line(record.name)}, scopes {', '.join(record.scopes)}; it is not shown again:"
+    tell({**shown(record), "key": key}, text, sys.stderr, as_json=as_json)
+    say("" if as_json else f"{key}\n")
     return 0
 
 
 def _keys_list(arguments: argparse.Namespace, environment: Environment) -> int:
     records = _registry(arguments, environment).read()
     if arguments.json:
-        print_json_lines(map(_public, records))
+        print_json_lines(map(shown, records))
         return 0
     last_used = _last_used(arguments.state_dir or environment.state_dir)
     rows = [["id", "name", "scopes", "created", "last used", "expires", "limits"]]
     for record in records:
-        limits = [
-            f"{sum_text(getattr(record, name))} {name.replace('_', ' ')}"
-            for name in KEY_LIMITS
-            if getattr(record, name) is not None
-        ]
+        own = {name.replace("_", " "): getattr(record, name) for name in KEY_LIMITS}
+        limits = ", ".join(f"{sum_text(limit)} {name}" for name, limit in own.items() if limit is not None)
         dates = (_day(record.created), last_used.get(record.id, "-"), _day(record.expires) or "never")
-        rows.append([record.id, record.name, ",".join(record.scopes), *dates, ", ".join(limits) or "-"])
+        rows.append([record.id, record.name, ",".join(record.scopes), *dates, limits or "-"])
     say(_aligned(rows, len(rows[0])) if records else "there are no keys; make one: gateway keys create\n")
     return 0
 
@@ -213,7 +195,7 @@ def _last_used(state_dir: Path) -> dict[str, str]:
 def _keys_revoke(arguments: argparse.Namespace, environment: Environment) -> int:
     record = _registry(arguments, environment).revoke(arguments.id)
     text = f"key {record.id} for {one_line(record.name)} is revoked"
-    return tell({**_public(record), "revoked": True}, text, sys.stderr, as_json=arguments.json)
+    return tell({**shown(record), "revoked": True}, text, sys.stderr, as_json=arguments.json)
 
 
 def _keys_erase(arguments: argparse.Namespace, environment: Environment) -> int:
@@ -246,7 +228,6 @@ def _keys_import(arguments: argparse.Namespace, environment: Environment) -> int
     return tell(row, text, sys.stderr, as_json=arguments.json)
 
 
-_CENT = 0.01
 _COLUMNS = ("requests", "input_tokens", "cached_tokens", "output_tokens", "tool_calls", "spend")
 
 
@@ -297,9 +278,7 @@ def _usage(arguments: argparse.Namespace, environment: Environment) -> int:
         names = {**registry.ended(), **{record.id: record.name for record in registry.read()}}
     except (GatewayError, OSError):
         names = {}
-    for row in rows:
-        if row.get("key") in names:
-            row["name"] = names[row["key"]]
+    rows = named(rows, names)
     if arguments.json:
         print_json_lines(rows)
     else:
@@ -328,26 +307,20 @@ def _table(rows: list[Json], by: list[str], currency: str) -> str:
     """The rows as text, with a last one of their sums."""
     if not rows:
         return "nothing was used\n"
-    shown = [name for name in GROUPS if name in by]
-    if "key" in shown:
-        shown.insert(shown.index("key") + 1, "name")
-    lines = [[*shown, *(name.replace("_", " ") for name in _COLUMNS[:-1]), f"spend {currency}".strip()]]
-    for row in [*rows, {shown[0]: "all", **totals([{name: row[name] for name in _COLUMNS} for row in rows])}]:
+    columns = [name for name in GROUPS if name in by]
+    if "key" in columns:
+        columns.insert(columns.index("key") + 1, "name")
+    lines = [[*columns, *(name.replace("_", " ") for name in _COLUMNS[:-1]), f"spend {currency}".strip()]]
+    for row in [*rows, {columns[0]: "all", **totals([{name: row[name] for name in _COLUMNS} for row in rows])}]:
         figures = [f"{row[name]:,}" for name in _COLUMNS[:-1]]
-        spend = sum_text(row["spend"]) if 0 < row["spend"] < _CENT else f"{row['spend']:,.4f}"
-        lines.append([*(str(row.get(name) or "-") for name in shown), *figures, spend])
-    return _aligned(lines, len(shown))
+        spend = sum_text(row["spend"]) if 0 < row["spend"] < 0.01 else f"{row['spend']:,.4f}"
+        lines.append([*(str(row.get(name) or "-") for name in columns), *figures, spend])
+    return _aligned(lines, len(columns))
 
 
 def _aligned(lines: list[list[str]], words: int) -> str:
     """The lines as a table whose first `words` columns are texts and the others figures."""
     lines = [[one_line(cell) for cell in line] for line in lines]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-    return "".join(
-        "  ".join(
-            cell.ljust(width) if column < words else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        + "\n"
-        for line in lines
-    )
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    rows = ([f"{cell:{'<' if n < words else '>'}{widths[n]}}" for n, cell in enumerate(line)] for line in lines)
+    return "".join("  ".join(row).rstrip() + "\n" for row in rows)

@@ -61,13 +61,11 @@ _COMMANDS = {
 """Command -> the module of `gateway.cli` that has it, whose function `add_commands` adds its parsers, and its help: it
 stands here, so that `gateway --help` imports none of them. In the order of the help: first what people use most."""
 
-_OF_NO_GATEWAY = (
-    *("serve", "worker", "llm-server", "ocr-server", "completion", "manual"), "check-config", "doctor",
-)  # fmt: skip
+_OF_NO_GATEWAY = ("serve", "worker", "llm-server", "ocr-server", "completion", "manual", "check-config", "doctor")
 """Commands for which no installation is looked for; the last two look themselves, at what is wrong with it too."""
 
 _EXAMPLES = {
-    "serve": "gateway serve --config gateway.toml --state-dir var",
+    "serve": "gateway serve --upstream http://127.0.0.1:8000/v1",
     "llm-server": "gateway llm-server --port 9001",
     "ocr-server": "gateway ocr-server --port 9002",
     "check-config": "gateway check-config /etc/gateway/gateway.toml",

@@ -22,11 +22,16 @@ def config_text(config: Config) -> str:
 
 
 def _to_tables(value: Any) -> Any:
-    """Dataclasses as dicts without the None fields, tuples as lists, mappings as inline tables."""
+    """Dataclasses as dicts without the None fields, tuples as lists, mappings as inline tables. A field without `repr`
+    is no setting but what was read for one, such as a private key."""
     if isinstance(value, Secret):
         return _Inline({"credential": value.credential})
     if is_dataclass(value):
-        named = [(each.name, getattr(value, each.name)) for each in fields(value) if TABLES not in each.metadata]
+        named = [
+            (each.name, getattr(value, each.name))
+            for each in fields(value)
+            if TABLES not in each.metadata and each.repr
+        ]
         others = [getattr(value, each.name).items() for each in fields(value) if TABLES in each.metadata]
         pairs = ((name, _to_tables(item)) for name, item in chain(named, *others))
         return {name: item for name, item in pairs if item is not None}

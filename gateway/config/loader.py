@@ -127,15 +127,15 @@ def file_problems(path: Path, environment: Environment) -> list[ConfigError]:
 
 
 def load_config(
-    path: Path | None, state_dir: Path | None, environment: Environment, *, needs_secrets: bool = True
+    path: Path | None, state_dir: Path | None, environment: Environment, *, needs_secrets: bool = True, text: str = ""
 ) -> Config:
-    """The configuration in the file `path`, or the embedded profile when it is None.
+    """The configuration in the file `path`, or when it is None that in `text`, by default the embedded profile.
 
     `state_dir`: where relative paths begin; by default `environment.state_dir`. Without `needs_secrets`, credentials
     that are missing are empty. Raises ConfigError for the first fault.
     """
-    source = str(path) if path else "environment"
-    document = _parse_file(path) if path else {}
+    source = str(path) if path else "--upstream" if text else "environment"
+    document = _parse_file(path) if path else tomllib.loads(text)
     _apply_overrides(document, environment)
     for problem in schemas.Checker(schemas.load("config")).check(document, limit=1):
         variable = _VARIABLES.get(problem.path, "")
@@ -149,7 +149,7 @@ def load_config(
         config = replace(config, server=replace(config.server, tls=_absolute(config.state_dir, config.server.tls)))
     for where, message in contradictions(config):
         raise ConfigError(source, where, message)
-    return _with_certificate(config, source)
+    return _with_certificate(replace(config, file=path), source)
 
 
 def _with_certificate(config: Config, source: str) -> Config:

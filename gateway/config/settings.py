@@ -87,6 +87,11 @@ class Ops:
     port: int = 9464
     allowed_hosts: tuple[str, ...] = ()
 
+    @property
+    def url(self) -> str:
+        """The listener's address without a slash at its end; empty where there is none."""
+        return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}" if self.port else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Access:
@@ -494,15 +499,17 @@ class GuardrailSettings:
 
 
 _GUARDRAIL_OFF = (
-    "The guardrail is off: nothing looks for names of persons, postal addresses and personal data in free text; a "
-    'model of your own would: [[models]] with an upstream, and in [guardrail] its name as model and enabled = "auto"'
+    "The guardrail is off: nothing looks for names of persons, postal addresses and personal data in free text; "
+)
+_OWN_MODEL = (
+    'a model of your own would: [[models]] with an upstream, and in [guardrail] its name as model and enabled = "auto"'
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
     """The whole configuration. `state_dir` comes from the command line or the environment; relative paths begin
-    there."""
+    there. `file`: where it was read; None for the embedded profile."""
 
     server: Server = field(default_factory=Server)
     ops: Ops = field(default_factory=Ops)
@@ -527,6 +534,7 @@ class Config:
     local_embedding: LocalEmbedding = field(default_factory=LocalEmbedding)
     log: Log = field(default_factory=Log)
     state_dir: Path = Path("var")
+    file: Path | None = field(default=None, compare=False, repr=False)
 
     def egresses(self) -> Iterator[tuple[str, Upstream | SearchEngine | McpServer]]:
         """What has a proxy and authorities of its own, with the path of its keys."""
@@ -549,10 +557,11 @@ class Config:
     def guardrail_off(self) -> str:
         """What a model of the operator's own would add, for people; empty where the guardrail runs. `auto`: it runs
         where such a model is configured."""
-        is_on = self.guardrail.enabled == "on" or (
-            self.guardrail.enabled == "auto" and self.guardrail_model is not None
-        )
-        return "" if is_on else _GUARDRAIL_OFF
+        own = self.guardrail_model
+        if self.guardrail.enabled == "on" or (self.guardrail.enabled == "auto" and own is not None):
+            return ""
+        remedy = f'{own.name} would: [guardrail] enabled = "auto"' if own is not None else _OWN_MODEL
+        return f"{_GUARDRAIL_OFF}{remedy}"
 
     @property
     def text_model(self) -> str:

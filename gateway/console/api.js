@@ -87,16 +87,25 @@ const rpcBody = (method, params) => ({ jsonrpc: "2.0", id: ++calls, method, para
 
 const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 
+/** The address of a path below /api on the product listener, which programs call; the console's own data stays here. */
+function address(path) {
+  const product = new URL(document.querySelector("meta[name=product]").content || location.origin);
+  if (["0.0.0.0", "[::]"].includes(product.hostname)) product.hostname = location.hostname;
+  return path.startsWith("/api/admin") ? new URL(path, location.href).href : `${product.href.replace(/\/$/, "")}${path.slice(4)}`;
+}
+
+/** A body to be shown: of a file in base64 only the beginning. */
+const short = (body) => JSON.parse(JSON.stringify(body, (name, value) => (typeof value === "string" && value.startsWith("data:") ? `${value.slice(0, 60)}…` : value)));
+
 /** The line for a shell that makes the same call; the key stays out of it. */
 export function curl(method, path, body, headers = {}) {
-  const lines = [`curl -sN ${method === "GET" ? "" : `-X ${method} `}${quoted(new URL(path, location.href).href)}`, `-H "Authorization: Bearer $GATEWAY_KEY"`];
+  const lines = [`curl -sN ${method === "GET" ? "" : `-X ${method} `}${quoted(address(path))}`, `-H "Authorization: Bearer $GATEWAY_KEY"`];
   for (const [name, value] of Object.entries(headers)) lines.push(`-H ${quoted(`${name}: ${value}`)}`);
-  if (body !== undefined) lines.push(`-H 'Content-Type: application/json'`, `-d ${quoted(JSON.stringify(body))}`);
+  if (body !== undefined) lines.push(`-H 'Content-Type: application/json'`, `-d ${quoted(JSON.stringify(short(body)))}`);
   return lines.join(" \\\n  ");
 }
 
-/** The path of the product listener for one below /api, as SDKs take it. */
-const base = () => new URL("/api/v1", location.href).href;
+const base = () => address("/api/v1");
 const sdkCall = (path) => (path.endsWith("/responses") ? "responses" : "chat.completions");
 
 /** A value as Python writes it. */
@@ -113,14 +122,14 @@ export const python = (path, body) => [
   "import os", "from openai import OpenAI", "",
   `client = OpenAI(base_url=${JSON.stringify(base())}, api_key=os.environ["GATEWAY_KEY"])`,
   `answer = client.${sdkCall(path)}.create(`,
-  ...Object.entries(body).map(([name, value]) => `    ${name}=${pythonValue(value)},`),
+  ...Object.entries(short(body)).map(([name, value]) => `    ${name}=${pythonValue(value)},`),
   ")", body.stream ? "for event in answer:\n    print(event)" : "print(answer)"].join("\n");
 
 /** The same call with OpenAI's SDK for JavaScript. */
 export const javascript = (path, body) => [
   'import OpenAI from "openai";', "",
   `const client = new OpenAI({ baseURL: ${JSON.stringify(base())}, apiKey: process.env.GATEWAY_KEY });`,
-  `const answer = await client.${sdkCall(path)}.create(${JSON.stringify(body, null, 2)});`,
+  `const answer = await client.${sdkCall(path)}.create(${JSON.stringify(short(body), null, 2)});`,
   body.stream ? "for await (const event of answer) console.log(event);" : "console.log(answer);"].join("\n");
 
 export const mcpCurl = (method, params) => curl("POST", MCP, { jsonrpc: "2.0", id: 1, method, params }, MCP_HEADERS);

@@ -12,6 +12,7 @@ const PARTS = {
   keys: () => import("./keys.js"),
   usage: () => import("./usage.js"),
   logs: () => import("./logs.js"),
+  configuration: () => import("./configuration.js"),
 };
 const shown = new Map();
 let current = "";

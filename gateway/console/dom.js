@@ -36,7 +36,7 @@ export function table(caption, head, rows, numeric = []) {
 
 /** One row of `table`. */
 export const tableRow = (head, row, numeric = []) => h("tr", { role: "row" }, row.map((cell, column) =>
-  h("td", { class: ["", "–", null, undefined].includes(cell) ? "none" : numeric.includes(column) ? "number" : null, role: "cell", "data-label": head[column] }, cell ?? "")));
+  h("td", { class: [["", "–", null, undefined].includes(cell) ? "none" : "", numeric.includes(column) ? "number" : ""].join(" ").trim() || null, role: "cell", "data-label": head[column] }, cell ?? "")));
 
 /** A bar for a share of one. */
 export function share(part, kind) {
@@ -78,9 +78,10 @@ export function failure(error) {
   return h("p", { class: "error", role: "alert" }, `${error.message}${id}`);
 }
 
-/** A number as people read it. */
+/** A number as people read it; what is less than a hundredth to the billionth. */
 export function number(value) {
   if (!Number.isFinite(value)) return "-";
   if (Math.abs(value) >= 1000) return Math.round(value).toLocaleString("en");
+  if (value && Math.abs(value) < 0.01) return value.toFixed(9).replace(/\.?0+$/, "");
   return String(Math.round(value * 100) / 100);
 }

@@ -1,7 +1,7 @@
 // The last 200 requests of all workers; a row opens in place. Records hold names and figures, no prompt and no answer.
 // The filters stand in the address. Needs a key with the scope admin.
 
-import { failure, field, fill, h, number, select, table } from "./dom.js";
+import { failure, field, fill, h, number, select, share, table } from "./dom.js";
 import { getJson } from "./api.js";
 
 const EVERY_MS = 3000;
@@ -45,11 +45,9 @@ export function show(panel) {
   }
 
   function story(row) {
-    const mine = Math.max(0, row.total_ms - (row.upstream_ms ?? 0));
-    return h("div", { class: "story" }, h("h3", {}, `Request ${row.request_id}`),
-      h("p", {}, `${row.method} ${row.endpoint} at ${new Date(row.ts * 1000).toLocaleString()}: status ${row.status}, ${row.outcome}, after ${number(row.total_ms)} ms, of which ${number(mine)} ms in the gateway.`),
+    return h("div", { class: "story" }, h("h3", {}, `Request ${row.request_id}`), h("p", {}, new Date(row.ts * 1000).toLocaleString()),
       row.status === 499 ? h("p", {}, "The client left before its answer was whole; calls to upstreams were ended.") : null,
-      h("dl", {}, Object.entries(row).map(([name, value]) => [h("dt", {}, name.replaceAll("_", " ")), h("dd", {}, typeof value === "object" ? JSON.stringify(value) : String(value))])),
+      tree(row), h("details", {}, h("summary", {}, "All fields"), h("dl", {}, Object.entries(row).map(([name, value]) => [h("dt", {}, name.replaceAll("_", " ")), h("dd", {}, typeof value === "object" ? JSON.stringify(value) : String(value))]))),
       h("p", { class: "hint" }, "The journal has the same line: journalctl -u gateway | grep ", h("code", {}, row.request_id)));
   }
 
@@ -78,4 +76,24 @@ export function show(panel) {
     },
     leave() { clearInterval(timer); },
   };
+}
+
+/** What a request did, one thing after the other: masks, then calls of upstreams and tools, in rounds where a model called tools. */
+function tree(row) {
+  const step = (name, outcome, ms) => h("span", { class: "step" }, h("span", {}, name), " ", outcome ? h("span", { class: ["ok", "completed"].includes(outcome) ? "good" : "bad" }, outcome) : null, " ",
+    ms === undefined ? null : h("span", { class: "ms" }, `${number(ms)} ms`), ms === undefined ? null : share(ms / Math.max(row.total_ms, 1), "soft-mark"));
+  const told = (each) => (each.tool ? step(each.tool, each.status, each.ms) : step(`${each.model} at ${each.upstream}`, each.code ?? "ok", each.ms));
+  const root = h("ul"), steps = row.steps ?? (row.model ? [{ model: row.model, upstream: row.upstream, code: row.attempts && row.outcome === "ok" ? undefined : row.code, ms: row.upstream_ms }] : row.tool ? [{ tool: row.tool, status: row.outcome, ms: row.total_ms }] : []);
+  const masks = Object.entries(row.findings ?? {}).map(([kind, count]) => `${kind} ${count}`);
+  if (masks.length) root.append(h("li", {}, step(`masked ${masks.join(", ")}`)));
+  let into = root;
+  for (const each of steps) {
+    if (each.round) {
+      into = h("ul");
+      root.append(h("li", {}, step(`round ${each.round}`), into));
+    } else into.append(h("li", {}, told(each)));
+  }
+  const outside = steps.reduce((total, each) => total + (each.ms ?? 0), 0);
+  if (!row.tool) root.append(h("li", {}, step("the gateway itself", "", Math.max(0, row.total_ms - outside))));
+  return h("ul", { class: "tree" }, h("li", {}, step(`${row.method} ${row.endpoint} ${row.status}`, row.outcome === "ok" ? "ok" : row.code ?? row.outcome, row.total_ms), root));
 }

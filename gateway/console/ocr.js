@@ -64,7 +64,8 @@ export function show(panel) {
   });
 }
 
-const dataUrl = (file) => new Promise((resolve, reject) => {
+/** A file as `data:` URL. */
+export const dataUrl = (file) => new Promise((resolve, reject) => {
   const reader = new FileReader();
   reader.addEventListener("load", () => resolve(reader.result));
   reader.addEventListener("error", () => reject(new Error("the file cannot be read")));
@@ -89,13 +90,9 @@ function reading(answer, url, body) {
     const box = event.target.closest("rect[data-block]");
     if (box) { const item = shown.querySelector(`#block-${box.dataset.block}`); item.scrollIntoView({ block: "nearest" }); item.focus(); }
   });
-  const short = structuredClone(body);
-  const part = short.messages[0].content[1];
-  if (part.image_url) part.image_url.url = `${part.image_url.url.slice(0, 40)}…`;
-  else part.file.file_data = `${part.file.file_data.slice(0, 40)}…`;
   return [warnings, shown, h("p", { class: "hint" }, `${answer.usage?.completion_tokens ?? 0} tokens`),
     h("details", {}, h("summary", {}, "The answer as it came"), copyButton(() => text), raw),
-    h("details", {}, h("summary", {}, "The same call with curl (put the whole picture in)"), h("pre", { tabindex: "0" }, curl("POST", "/api/v1/chat/completions", short)))];
+    h("details", {}, h("summary", {}, "The same call with curl (put the whole picture in)"), h("pre", { tabindex: "0" }, curl("POST", "/api/v1/chat/completions", body)))];
 }
 
 /** A table of the OCR model is one `<table>` of plain cells: read as text, cell by cell, never as HTML of the page. */

@@ -1,7 +1,7 @@
 // Shows what would be masked in a text and why, and what is not looked for. Nothing is stored, and no model is asked.
 
 import { failure, field, fill, h, select, table } from "./dom.js";
-import { postJson } from "./api.js";
+import { getJson, postJson } from "./api.js";
 
 const MAX_CHARS = 60000;
 
@@ -12,17 +12,12 @@ export function show(panel) {
   const form = h("form", {}, field("Text", text, "It is checked by this gateway and forgotten; the guardrail model is not asked."), field("Profile", profile), h("p", {}, h("button", { type: "submit" }, "Show")));
   const state = h("p", { class: "hint" });
   fill(panel, h("h2", {}, "What would be masked"), state, form, out);
-  const ask = async (body) => {
-    const found = await postJson("/api/admin/sanitize", body);
-    state.textContent = found.guardrail_off;
-    return found;
-  };
-  ask({ text: "" }).catch((error) => fill(out, failure(error)));
+  getJson("/api/admin/configuration").then((found) => { state.textContent = found.guardrail_off; }).catch((error) => fill(out, failure(error)));
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     try {
       const chosen = profile.value === "as configured" ? {} : { profile: profile.value };
-      fill(out, report(text.value, await ask({ text: text.value, ...chosen })));
+      fill(out, report(text.value, await postJson("/api/admin/sanitize", { text: text.value, ...chosen })));
     } catch (error) {
       fill(out, failure(error));
     }

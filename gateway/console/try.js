@@ -4,7 +4,9 @@
 import { copyButton, failure, field, fill, h, select } from "./dom.js";
 import { curl, events, getJson, javascript, mcpCurl, python, rpc, send } from "./api.js";
 import { link, markdown } from "./markdown.js";
+import { dataUrl } from "./ocr.js";
 
+const MAX_PICTURES = 8, MAX_BYTES = 20 * 1024 * 1024;
 const EXAMPLES = ["What is HTTP? One sentence.", "Write a haiku about a harbour.", "Translate to French: Where is the station?"];
 const TOOL_EXAMPLES = { "websearch-search": "how long until a revoked key is refused", "websearch-extract": "/docs/errors", "websearch-crawl": "/docs/", "websearch-map": "/docs/" };
 
@@ -49,37 +51,63 @@ function conversation() {
   const tokens = h("input", { type: "number", min: 1, max: 100000, value: 400 });
   const search = h("input", { type: "checkbox", id: "with-search" }), stream = h("input", { type: "checkbox", id: "with-stream", checked: true });
   const question = h("textarea", { rows: 3, required: true, placeholder: "Ask the model", "aria-label": "Your message" });
+  const file = h("input", { type: "file", id: "pictures", accept: "image/*", multiple: true }), thumbs = h("p", { class: "thumbs" });
   const submit = h("button", { type: "submit" }, "Send"), stop = h("button", { type: "button", class: "quiet", hidden: true }, "Stop"), anew = h("button", { type: "button", class: "quiet" }, "New conversation");
   const turns = h("ol", { class: "turns", "aria-live": "polite" }), raw = h("pre", { tabindex: "0", class: "raw" });
   const examples = h("p", { class: "examples" }, EXAMPLES.map((text) => h("button", { type: "button", class: "quiet", onclick: () => { question.value = text; form.requestSubmit(); } }, text)));
-  const form = h("form", {}, question, h("p", { class: "row" }, submit, stop, anew));
-  let said = [], aborting = null;
+  const form = h("form", {}, question, thumbs, h("p", { class: "row" }, submit, stop, h("label", { class: "pick", for: "pictures" }, file, "Add pictures"), anew));
+  let said = [], pictures = [], aborting = null;
 
-  const values = (messages) => ({ model: model.value, messages, system: system.value.trim(), tokens: Number(tokens.value), search: search.checked, stream: stream.checked });
-  const call = (messages) => (route.value === "chat" ? ["/api/v1/chat/completions", chatBody(values(messages))] : ["/api/v1/responses", responsesBody(values(messages))]);
-  const draft = () => call([...said, { role: "user", content: question.value || "Hello" }]);
-  const code = asCode(() => { const [path, body] = draft(); return [["curl", curl("POST", path, body)], ["Python", python(path, body)], ["JavaScript", javascript(path, body)]]; });
+  const call = (messages) => {
+    const values = { model: model.value, messages, system: system.value.trim(), tokens: Number(tokens.value), search: search.checked, stream: stream.checked };
+    return route.value === "chat" ? ["/api/v1/chat/completions", chatBody(values)] : ["/api/v1/responses", responsesBody(values)];
+  };
+  const code = asCode(() => { const [path, body] = call([...said, { role: "user", text: question.value || "Hello", pictures }]); return [["curl", curl("POST", path, body)], ["Python", python(path, body)], ["JavaScript", javascript(path, body)]]; });
   const element = h("div", { class: "chat" },
-    h("div", { class: "talk" }, turns, examples, form),
+    h("div", { class: "talk" }, turns, examples, form, code, h("details", {}, h("summary", {}, "Raw JSON"), copyButton(() => raw.textContent), raw)),
     h("aside", { "aria-label": "Settings" }, field("Model", model), field("Route", route), field("System prompt", system), field("Longest answer, in tokens", tokens),
-      h("p", {}, h("label", { for: search.id }, search, "search the web first")), h("p", {}, h("label", { for: stream.id }, stream, "stream")),
-      code, h("details", {}, h("summary", {}, "Raw JSON"), copyButton(() => raw.textContent), raw)));
+      h("p", {}, h("label", { for: search.id }, search, "search the web first")), h("p", {}, h("label", { for: stream.id }, stream, "stream"))));
 
+  async function add(files) {
+    const images = [...files].filter((each) => each.type.startsWith("image/") && each.size <= MAX_BYTES).slice(0, MAX_PICTURES - pictures.length);
+    pictures.push(...await Promise.all(images.map(dataUrl)));
+    file.value = "";
+    drawThumbs(images.length === files.length ? "" : `At most ${MAX_PICTURES} pictures of 20 MB each.`);
+  }
+  function drawThumbs(note = "") {
+    fill(thumbs, pictures.map((url, index) => h("button", { type: "button", class: "quiet", "aria-label": `Remove picture ${index + 1}`, onclick: () => { pictures.splice(index, 1); drawThumbs(); } }, h("img", { src: url, alt: "" }), "×")), note ? h("small", { role: "alert" }, note) : null);
+  }
+  file.addEventListener("change", () => add(file.files));
+  question.addEventListener("paste", (event) => { if (event.clipboardData.files.length) { event.preventDefault(); add(event.clipboardData.files); } });
+  form.addEventListener("dragover", (event) => event.preventDefault());
+  form.addEventListener("drop", (event) => { if (event.dataTransfer.files.length) { event.preventDefault(); add(event.dataTransfer.files); } });
   stop.addEventListener("click", () => aborting?.abort());
-  anew.addEventListener("click", () => { aborting?.abort(); said = []; fill(turns); examples.hidden = false; raw.textContent = ""; question.focus(); });
+  anew.addEventListener("click", () => { aborting?.abort(); [said, pictures] = [[], []]; fill(turns); drawThumbs(); examples.hidden = false; raw.textContent = ""; question.focus(); });
   question.addEventListener("keydown", (event) => { if (event.key === "Enter" && !event.shiftKey) { event.preventDefault(); form.requestSubmit(); } });
-  form.addEventListener("submit", async (event) => {
+  form.addEventListener("submit", (event) => {
     event.preventDefault();
     const text = question.value.trim();
     if (!text || aborting) return;
-    const messages = [...said, { role: "user", content: text }], [path, body] = call(messages);
-    const shown = h("div", { class: "answer", "aria-busy": "true" }, h("p", { class: "hint" }, "waiting for the first words …"));
-    turns.append(h("li", { class: "user" }, h("p", {}, text)), h("li", { class: "model" }, shown));
-    [question.value, examples.hidden, submit.disabled, stop.hidden, raw.textContent] = ["", true, true, false, ""];
+    if (said.at(-1)?.role === "user") said.pop(); // it was not answered
+    said.push({ role: "user", text, pictures });
+    turns.append(h("li", { class: "user" }, h("div", {}, pictures.map((url, index) => h("img", { src: url, alt: `picture ${index + 1}` })), h("p", {}, text))));
+    [question.value, pictures, examples.hidden] = ["", [], true];
+    drawThumbs();
+    reply();
+  });
+
+  /** Ask for the answer to what was said last. */
+  async function reply() {
+    const mine = said, [path, body] = call(said), shown = h("div", { class: "answer", "aria-busy": "true" }, h("p", { class: "hint" }, "waiting for the first words …"));
+    const answer = { text: "", base: 0, reasoning: "", calls: [], sources: [], cites: [], note: "", usage: null };
+    const again = h("button", { type: "button", class: "quiet again", onclick: () => { item.remove(); if (said.at(-1).role !== "user") said.pop(); reply(); } }, "Ask again");
+    const actions = h("p", { class: "row" }, copyButton(() => answer.text), again), item = h("li", { class: "model" }, shown, actions);
+    for (const each of turns.querySelectorAll(".again")) each.remove();
+    actions.hidden = true;
+    turns.append(item);
+    [submit.disabled, stop.hidden, raw.textContent] = [true, false, ""];
     aborting = new AbortController();
-    const begun = performance.now(), answer = { text: "", reasoning: "", calls: [], sources: [], note: "", usage: null };
-    const draw = () => fill(shown, shownAnswer(answer, performance.now() - begun));
-    const take = route.value === "chat" ? takeChat : takeResponse;
+    const begun = performance.now(), draw = () => fill(shown, shownAnswer(answer, performance.now() - begun)), take = path.endsWith("/responses") ? takeResponse : takeChat;
     try {
       const reply = await send("POST", path, body, { signal: aborting.signal });
       if (body.stream) {
@@ -97,15 +125,15 @@ function conversation() {
         take(answer, data);
       }
       draw();
-      said = [...messages, { role: "assistant", content: answer.text }];
+      mine.push({ role: "assistant", text: answer.text, pictures: [] });
     } catch (error) {
       draw();
       shown.append(error.name === "AbortError" ? h("p", { class: "hint" }, "stopped") : failure(error));
     }
     shown.setAttribute("aria-busy", "false");
-    [submit.disabled, stop.hidden, aborting] = [false, true, null];
+    [submit.disabled, stop.hidden, actions.hidden, aborting] = [false, true, false, null];
     question.focus();
-  });
+  }
   return {
     element,
     async enter() {
@@ -117,9 +145,12 @@ function conversation() {
   };
 }
 
+/** What was said as a route has it; `text` and `picture` make its parts. */
+const content = (messages, text, picture) => messages.map((each) => ({ role: each.role, content: each.pictures.length ? [text(each.text), ...each.pictures.map(picture)] : each.text }));
+
 const chatBody = ({ model, messages, system, tokens, search, stream }) => ({
   model,
-  messages: [...(system ? [{ role: "system", content: system }] : []), ...messages],
+  messages: [...(system ? [{ role: "system", content: system }] : []), ...content(messages, (text) => ({ type: "text", text }), (url) => ({ type: "image_url", image_url: { url } }))],
   max_tokens: tokens,
   ...(search ? { web_search_options: {} } : {}),
   ...(stream ? { stream: true, stream_options: { include_usage: true } } : {}),
@@ -127,7 +158,7 @@ const chatBody = ({ model, messages, system, tokens, search, stream }) => ({
 
 const responsesBody = ({ model, messages, system, tokens, search, stream }) => ({
   model,
-  input: messages.length === 1 ? messages[0].content : messages,
+  input: messages.length === 1 && !messages[0].pictures.length ? messages[0].text : content(messages, (text) => ({ type: "input_text", text }), (url) => ({ type: "input_image", image_url: url })),
   ...(system ? { instructions: system } : {}),
   max_output_tokens: tokens,
   ...(search ? { tools: [{ type: "web_search" }] } : {}),
@@ -153,6 +184,7 @@ function takeResponse(answer, data) {
   if (type === "response.output_text.delta") answer.text += data.delta;
   else if (type.startsWith("response.reasoning") && type.endsWith(".delta")) answer.reasoning += data.delta ?? "";
   else if (type === "response.output_text.annotation.added") takeSource(answer, data.annotation);
+  else if (type === "response.output_item.added" && data.item.type === "message") beginText(answer);
   else if (type === "response.output_item.done") takeItem(answer, data.item, false);
   else if (type === "error") answer.note = data.message ?? data.error?.message ?? "failed";
   const whole = data.object === "response" ? data : ["response.completed", "response.incomplete", "response.failed"].includes(type) ? data.response : null;
@@ -168,6 +200,7 @@ function takeItem(answer, item, withText) {
   else if (item.type.endsWith("_call")) answer.calls.push({ name: item.name ?? item.type, arguments: item.arguments ?? "" });
   else if (item.type === "message" && withText) {
     for (const part of item.content ?? []) {
+      beginText(answer);
       answer.text += part.text ?? part.refusal ?? "";
       for (const each of part.annotations ?? []) takeSource(answer, each);
     }
@@ -180,15 +213,36 @@ function takeCall(answer, index, name, text) {
   answer.calls[index].arguments += text ?? "";
 }
 
-function takeSource(answer, { url, title }) {
-  if (url && !answer.sources.some((each) => each.url === url)) answer.sources.push({ url, title });
+/** Another text of the answer begins, by which its citations count. */
+function beginText(answer) {
+  if (answer.text) answer.text += "\n\n";
+  answer.base = [...answer.text].length;
+}
+
+function takeSource(answer, { url, title, start_index: start, end_index: end }) {
+  if (!url) return;
+  if (!answer.sources.some((each) => each.url === url)) answer.sources.push({ url, title });
+  if (end > start) answer.cites.push({ start: answer.base + start, end: answer.base + end, url });
+}
+
+/** The text whose citations are links with the numbers of their sources; places count code points. */
+function cited({ text, cites, sources }) {
+  const characters = [...text], parts = [];
+  let last = 0;
+  for (const { start, end, url } of cites.toSorted((a, b) => a.start - b.start)) {
+    if (!URL.canParse(url) || end > characters.length) continue;
+    const visible = characters.slice(Math.max(start, last), end).join(""), target = new URL(url).href.replace(/[()|<>]/g, (each) => `%${each.charCodeAt(0).toString(16)}`);
+    parts.push(characters.slice(last, start).join(""), visible.includes("://") ? `${visible} ` : "", `[[${sources.findIndex((each) => each.url === url) + 1}]](${target})`);
+    last = Math.max(last, end);
+  }
+  return [...parts, characters.slice(last).join("")].join("");
 }
 
 function shownAnswer(answer, took) {
   return [
     answer.reasoning ? h("details", {}, h("summary", {}, "Reasoning"), h("p", {}, answer.reasoning)) : null,
     answer.calls.filter(Boolean).map((call) => h("p", { class: "call" }, h("strong", {}, call.name), " ", h("code", {}, call.arguments))),
-    answer.text ? markdown(answer.text) : null,
+    answer.text ? markdown(cited(answer)) : null,
     answer.sources.length ? [h("h3", {}, "Sources"), h("ol", {}, answer.sources.map((each) => h("li", {}, link(each.url, [each.title || each.url]))))] : null,
     answer.note ? h("p", { class: "error" }, answer.note) : null,
     h("p", { class: "hint" }, `${(took / 1000).toFixed(1)} s${answer.usage ? `, ${answer.usage[0]} tokens in, ${answer.usage[1]} out` : ""}`),

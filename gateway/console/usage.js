@@ -18,7 +18,7 @@ export function show(panel) {
     h("fieldset", { class: "choice" }, h("legend", {}, "Table summed by"), boxes.map((box) => h("label", { for: box.id }, box, box.value))));
   fill(panel, h("h2", {}, "Usage"), form, h("div", { class: "charts one" }, picture), out);
 
-  const told = (name, value) => (name === "spend" ? value.toFixed(4) : number(value));
+  const told = (name, value) => (name === "spend" && (value === 0 || value >= 0.01) ? value.toFixed(4) : number(value));
   const label = (row, name) => (name === "key" && row.name ? row.name : row[name] || "–");
 
   async function draw() {

@@ -14,6 +14,7 @@ import select
 import signal
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,8 +22,8 @@ from gateway.access.keys import KeyFile, KeyRequest
 from gateway.access.private_files import USER_HASH_KEY, dev_key_path, write_private
 from gateway.config.environment import Environment
 from gateway.config.loader import ConfigError, load_config
-from gateway.config.settings import Access, Config
-from gateway.domain import SCOPES
+from gateway.config.settings import Access, Config, GuardrailSettings
+from gateway.domain import SCOPES, TEXT_MODEL
 from gateway.errors import GatewayError
 
 T = TypeVar("T")
@@ -31,10 +32,19 @@ _CHILD_S = 30.0
 """How long a child may take."""
 
 
-def prepare(file: Path | None, state_dir: Path | None, environment: Environment, *, is_first: bool = False) -> Config:
+def prepare(
+    file: Path | None, state_dir: Path | None, environment: Environment, *, is_first: bool = False, own_model: str = ""
+) -> Config:
     """The configuration in `file`, whose keys are there. `is_first`: the gateway starts, so a missing state directory
-    and a first key are made. Raises ConfigError, InvalidRequest, OSError."""
+    and a first key are made. `own_model`: the tables of `cli.upstream`; what the file says of the guardrail goes first.
+    Raises ConfigError, InvalidRequest, OSError."""
     config = load_config(file, state_dir, environment)
+    if own_model:
+        if any(TEXT_MODEL in (model.name, *model.aliases) for model in config.models):
+            raise ConfigError(str(file), "models", f"{TEXT_MODEL} is here and named by --upstream; leave one away")
+        own = load_config(None, state_dir, environment, text=own_model)
+        guardrail = own.guardrail if config.guardrail == GuardrailSettings() else config.guardrail
+        config = replace(config, models=(*config.models, *own.models), guardrail=guardrail)
     if is_first:
         config.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     if config.access.backend == "file":

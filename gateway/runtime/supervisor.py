@@ -317,7 +317,7 @@ class Supervisor:
         logs.event("ready", url=url, seconds=round(seconds, 2), version=__version__, config=file)
         self._notifier.ready(f"serving on {url}")
         if for_people:
-            file = file or "none, all defaults (--config FILE, or GATEWAY_CONFIG)"
+            file = file or "no file (--config FILE, or GATEWAY_CONFIG)"
             sys.stderr.write(f"\nConfiguration: {file}\n{welcome(url, parts.sockets, self._config, seconds)}")
             sys.stderr.flush()
 

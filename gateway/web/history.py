@@ -48,9 +48,7 @@ FAULT_RANGES: Final = {"15m": 900, "1h": 3600, "24h": 86_400, "7d": 7 * 86_400}
 MAX_RECORDS = 200
 """Requests that are kept, of all processes together. What a person reads through."""
 MAX_OF_A_KIND = 50
-"""Records of failures with one endpoint and code that are kept beside those: one kind does not drive another out."""
-_MAX_FAULTS = 2000
-"""Records in the file at most."""
+"""Failures of one endpoint and code whose records are kept beside those: one kind does not drive another out."""
 _WRITE_S = 5.0
 """Time between two writes, which is what a crash may lose."""
 _MAX_GATHERED = 1000
@@ -62,19 +60,22 @@ _TABLES: Final = (
     "line TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS faults (start INTEGER, endpoint TEXT, status INTEGER, code TEXT, "
     "count INTEGER NOT NULL, PRIMARY KEY (start, endpoint, status, code)) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS failed (id INTEGER PRIMARY KEY, endpoint TEXT, code TEXT, ts REAL NOT NULL, "
+    "key TEXT NOT NULL, line TEXT NOT NULL)",
+    "CREATE INDEX IF NOT EXISTS failed_kinds ON failed (endpoint, code)",
 )
 """Tables of their own, so that a version which does not know them reads the file."""
 
-_FORGET: Final = """DELETE FROM requests WHERE ts < ? OR id NOT IN (SELECT id FROM (
-SELECT id, json_extract(line, '$.code') AS code, row_number() OVER (ORDER BY id DESC) AS place,
-row_number() OVER (PARTITION BY json_extract(line, '$.endpoint'), json_extract(line, '$.code') ORDER BY id DESC) AS own
-FROM requests) WHERE place <= ? OR (code NOT NULL AND own <= ? AND place <= ?))"""
-_LAST: Final = """SELECT line FROM requests WHERE ts >= ? AND (? OR (json_extract(line, '$.endpoint') = ?
-AND json_extract(line, '$.code') = ?)) ORDER BY id DESC LIMIT ?"""
+_FORGET: Final = """DELETE FROM failed WHERE endpoint = ? AND code = ? AND id NOT IN
+(SELECT id FROM failed WHERE endpoint = ? AND code = ? ORDER BY id DESC LIMIT ?)"""
+_LAST: Final = "SELECT line FROM requests ORDER BY id DESC LIMIT ?"
+_LAST_FAILED: Final = "SELECT line FROM failed WHERE endpoint = ? AND code = ? AND ts >= ? ORDER BY id DESC LIMIT ?"
 
 K = TypeVar("K")
 _Buckets = dict[tuple[int, int], list[int]]
 """Sums by (seconds, unix time of the beginning)."""
+_Kind = tuple[str, str]
+"""Endpoint and code of failures."""
 _Faults = Counter[tuple[int, str, int, str]]
 """Failures by (minute's unix time, endpoint, status, code)."""
 
@@ -100,7 +101,7 @@ class History:
         self._file, self._path, self._now, self._write_s = file, path, now, write_s
         self._buckets: _Buckets = {}
         self._records: deque[Json] = deque(maxlen=MAX_RECORDS)
-        self._failed: deque[Json] = deque(maxlen=_MAX_FAULTS)
+        self._failed: dict[_Kind, deque[Json]] = {}
         self._faults: _Faults = Counter()
         self._writing: asyncio.Task[None] | None = None
 
@@ -132,16 +133,11 @@ class History:
         self._add(changes)
         if self._writing is not None:
             ts = int(self._now() * 1000) / 1000
-            self._gather({"ts": ts, **record} for record in records)
+            self._records.extend({"ts": ts, **record} for record in records[-MAX_RECORDS:])
             for each in (record for record in records if "code" in record):
                 self._faults[_minute(ts), each["endpoint"], each["status"], each["code"]] += 1
-
-    def _gather(self, records: Iterable[Json]) -> None:
-        for record in records:
-            (self._failed if "code" in record else self._records).append(record)
-
-    def _gathered(self) -> list[Json]:
-        return sorted([*self._records, *self._failed], key=lambda record: float(record["ts"]))
+                kept = self._failed.setdefault((each["endpoint"], each["code"]), deque(maxlen=MAX_OF_A_KIND))
+                kept.append({"ts": ts, **each})
 
     def add_gauges(self, *, cpu_ms: int, memory_kb: int, in_flight: int, seconds: float) -> None:
         """What one process has used in the last `seconds`: CPU time, and memory and open requests as they are now."""
@@ -160,19 +156,19 @@ class History:
     async def write(self) -> None:
         """Write what was gathered; where the file cannot be used, it is kept for the next time."""
         buckets, self._buckets = self._buckets, {}
-        records, faults, self._faults = self._gathered(), self._faults, Counter()
-        self._records.clear()
-        self._failed.clear()
+        records, self._records = self._records, deque(maxlen=MAX_RECORDS)
+        failed, self._failed, faults, self._faults = self._failed, {}, self._faults, Counter()
         if not buckets and not records:
             return
         now = self._now()
         try:
-            await self._file.run(lambda connection: _write(connection, buckets, records, faults, now))
+            await self._file.run(lambda connection: _write(connection, buckets, records, (faults, failed), now))
         except (StateDown, asyncio.CancelledError) as error:
             _merge(buckets, self._buckets)
             self._buckets = dict(sorted(buckets.items())[-_MAX_GATHERED:])
-            newer = self._gathered()
-            self._gather([*records, *newer])
+            self._records = deque([*records, *self._records], maxlen=MAX_RECORDS)
+            for kind, own in failed.items():
+                self._failed[kind] = deque([*own, *self._failed.get(kind, ())], MAX_OF_A_KIND)
             self._faults = Counter(dict((faults + self._faults).most_common(_MAX_GATHERED)))
             if not isinstance(error, StateDown):
                 raise
@@ -204,14 +200,14 @@ class History:
     async def last(self, name: str = "", endpoint: str = "", code: str = "") -> list[Json]:
         """Records, the newest first: `{ts, request_id, endpoint, status, …}`, as in the line `request` of the log.
         Those of MAX_RECORDS requests; with a `name` of FAULT_RANGES the MAX_OF_A_KIND of one kind."""
-        since, limit = (self._since(name), MAX_OF_A_KIND) if name else (0, MAX_RECORDS)
-        rows = await asyncio.to_thread(_rows, self._path, _LAST, (since, not name, endpoint, code, limit))
-        own = [
-            each for each in reversed(self._gathered())
-            if not name or (each["ts"] >= since and (each["endpoint"], each.get("code")) == (endpoint, code))
-        ]  # fmt: skip
-        found = [*own, *(orjson.loads(line) for (line,) in rows)]
-        return sorted(found, key=lambda record: -float(record["ts"]))[:limit]
+        if not name:
+            own, rows = self._records, await asyncio.to_thread(_rows, self._path, _LAST, (MAX_RECORDS,))
+        else:
+            asked = (endpoint, code, since := self._since(name), MAX_OF_A_KIND)
+            rows = await asyncio.to_thread(_rows, self._path, _LAST_FAILED, asked)
+            own = deque(each for each in self._failed.get((endpoint, code), ()) if each["ts"] >= since)
+        found = [*reversed(own), *(orjson.loads(line) for (line,) in rows)]
+        return sorted(found, key=lambda record: -float(record["ts"]))[: MAX_OF_A_KIND if name else MAX_RECORDS]
 
     def _since(self, name: str) -> int:
         return _minute(self._now() - FAULT_RANGES[name])
@@ -220,6 +216,7 @@ class History:
 def erase_records(connection: sqlite3.Connection, key: str) -> int:
     """Remove the records of a key. Returns how many there were."""
     _make_tables(connection)
+    connection.execute("DELETE FROM failed WHERE key = ?", (key,))
     return connection.execute("DELETE FROM requests WHERE key = ?", (key,)).rowcount
 
 
@@ -248,7 +245,11 @@ def _minute(seconds: float) -> int:
 
 
 def _write(
-    connection: sqlite3.Connection, buckets: _Buckets, records: Iterable[Json], faults: _Faults, now: float
+    connection: sqlite3.Connection,
+    buckets: _Buckets,
+    records: Iterable[Json],
+    failures: tuple[_Faults, Mapping[_Kind, Iterable[Json]]],
+    now: float,
 ) -> None:
     _make_tables(connection)
     for key, sums in buckets.items():
@@ -258,12 +259,21 @@ def _write(
         connection.execute("INSERT OR REPLACE INTO history VALUES (?, ?, ?)", (*key, orjson.dumps(whole[key]).decode()))
     for seconds, kept_s in _KEPT_S.items():
         connection.execute("DELETE FROM history WHERE seconds = ? AND start < ?", (seconds, now - kept_s))
-    rows = [(each["ts"], str(each.get("key", "")), orjson.dumps(each, default=str).decode()) for each in records]
-    connection.executemany("INSERT INTO requests (ts, key, line) VALUES (?, ?, ?)", rows)
+    connection.executemany("INSERT INTO requests (ts, key, line) VALUES (?, ?, ?)", map(_row, records))
+    connection.execute("DELETE FROM requests WHERE id <= (SELECT max(id) FROM requests) - ?", (MAX_RECORDS,))
+    faults, failed = failures
+    for kind, own in failed.items():
+        rows = [(*kind, *_row(each)) for each in own]
+        connection.executemany("INSERT INTO failed (endpoint, code, ts, key, line) VALUES (?, ?, ?, ?, ?)", rows)
+        connection.execute(_FORGET, (*kind, *kind, MAX_OF_A_KIND))
     add = "INSERT INTO faults VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count"
     connection.executemany(add, [(*kind, count) for kind, count in faults.items()])
-    connection.execute("DELETE FROM faults WHERE start < ?", (now - _KEPT_S[_COARSE_S],))
-    connection.execute(_FORGET, (now - _KEPT_S[_COARSE_S], MAX_RECORDS, MAX_OF_A_KIND, _MAX_FAULTS))
+    for table, time_of in (("faults", "start"), ("failed", "ts"), ("requests", "ts")):
+        connection.execute(f"DELETE FROM {table} WHERE {time_of} < ?", (now - _KEPT_S[_COARSE_S],))  # noqa: S608
+
+
+def _row(record: Json) -> tuple[float, str, str]:
+    return record["ts"], str(record.get("key", "")), orjson.dumps(record, default=str).decode()
 
 
 def _sums_by_step(

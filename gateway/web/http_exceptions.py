@@ -17,7 +17,12 @@ def from_http_exception(request: web.Request, error: web.HTTPException) -> Gatew
         allowed = tuple(sorted(error.allowed_methods))
         return MethodNotAllowed(f"{request.method} is not allowed here; allowed: {', '.join(allowed)}", allowed)
     if error.status == 404:
-        paths = request[CALL].server.endpoints.paths
+        server = request[CALL].server
+        paths, console = server.endpoints.paths, server.console_url
+        if request.path == "/" and console:
+            return NotFound(
+                f"this is an interface for programs; the console is at {console}/, its manual at {console}/docs/"
+            )
         return NotFound(f"no such path; {_suggestion(request.path, paths)}the paths are {', '.join(paths)}")
     return InvalidRequest(f"the request was refused ({error.status})")
 

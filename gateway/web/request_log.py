@@ -198,4 +198,6 @@ def _line(finished: Finished) -> dict[str, object]:
         line["findings"] = stats.findings
     if stats.unguarded:
         line["unguarded"] = stats.unguarded
+    if stats.steps:
+        line["steps"] = stats.steps
     return line

@@ -21,7 +21,8 @@ from gateway.wire.json_body import JsonLimits
 class ServerState(CallRules):
     """Made once by `app`. `allowed_origins`: pages that may call and read. `body_timeout_s`: time for one body.
     `json_limits`: what a body may hold. `address_of`: a request's client. `notes`
-    gives what the operator must mend in shared state and the index. `origin_is_checked`: the listener lets no page of
+    gives what the operator must mend in shared state and the index. `own_url`, `console_url`: as configured, without a
+    slash at the end; the second is empty without a console. `origin_is_checked`: the listener lets no page of
     another origin through (`own_hosts`).
     """
 
@@ -30,6 +31,8 @@ class ServerState(CallRules):
     notes: Callable[[], list[str]] = list
     allowed_origins: frozenset[str] = frozenset()
     local_origins: bool = False
+    own_url: str = ""
+    console_url: str = ""
     origin_is_checked: bool = False
     body_timeout_s: float = 30.0
     json_limits: JsonLimits = field(default_factory=JsonLimits)

@@ -37,7 +37,8 @@ class HostedCall:
     (JSON): as the model called it. `status`: `in_progress`, `completed` or `failed`. `action`: what it does, for a
     search `{type: "search", query, queries}`, `{type: "open_page", url}` or `{type: "find_in_page", url, pattern}`.
     `sources`: the pages it found; `results`: `{title, url, content, published_date?}` of each. `output`: the text that
-    the model was given. `error`: a sentence where it failed. `ends_turn`: the answer ends with this call.
+    the model was given. `error`: a sentence where it failed. `ends_turn`: the answer ends with this call. `ms`: its
+    time.
     """
 
     item_id: str
@@ -51,6 +52,7 @@ class HostedCall:
     output: str = ""
     error: str = ""
     ends_turn: bool = False
+    ms: float = 0.0
 
 
 class TextPiece(NamedTuple):

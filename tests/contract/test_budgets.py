@@ -15,13 +15,13 @@ import pytest
 from tests.support.paths import ROOT
 
 BUDGETS = {
-    "access": 1884,
-    "app": 1082,
+    "access": 1876,
+    "app": 1085,
     "bench": 6863,
     "calls": 755,
     "child": 418,
-    "cli": 2556,
-    "config": 843,
+    "cli": 2575,
+    "config": 851,
     "console": 0,
     "embedded": 345,
     "engines": 17274,
@@ -30,15 +30,15 @@ BUDGETS = {
     "ocr": 4686,
     "providers": 1981,
     "resilience": 433,
-    "runtime": 1388,
+    "runtime": 1397,
     "sanitize": 6337,
     "schemas": 242,
-    "services": 5894,
+    "services": 5919,
     "shared_state": 1293,
-    "tests": 52345,
-    "top": 923,
-    "web": 3776,
-    "wire": 7209,
+    "tests": 52548,
+    "top": 935,
+    "web": 3800,
+    "wire": 7210,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {

@@ -92,6 +92,25 @@ def test_a_document_stays_short_enough_to_be_read(document: str, most_kb: int) -
     assert (ROOT / document).stat().st_size <= most_kb * 1000
 
 
+_PROSE = [path for path in DOCUMENTS if path.name not in ("configuration.md", "errors.md")]
+MOST_WORDS = 31_800
+"""Of all documents but the two that tell each setting and each code, and the two that lead by the hand."""
+MOST_CHARS = 600
+"""Of a paragraph or an item of a list: what is read at one glance."""
+
+
+def test_the_reference_stays_short_enough_to_be_known() -> None:
+    told = [path.read_text() for path in _PROSE if path.name not in ("tutorial.md", "recipes.md")]
+    assert sum(bool(re.search(r"\w", word)) for text in told for word in text.split()) <= MOST_WORDS
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_a_paragraph_is_read_at_one_glance(document: Path) -> None:
+    prose = re.sub(r"^```.*?^```$", "", document.read_text(), flags=re.MULTILINE | re.DOTALL)
+    parts = [part for part in re.split(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )", prose) if not part.lstrip().startswith("|")]
+    assert [part for part in parts if len(" ".join(part.split())) > MOST_CHARS] == []
+
+
 def test_every_make_target_that_people_are_told_of_exists() -> None:
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     told = {name for path in DOCUMENTS for name in re.findall(r"`make ([a-z-]+)", path.read_text(encoding="utf-8"))}

@@ -47,7 +47,7 @@ def from_dataclasses(kind: Any, path: str = "") -> dict[str, Any]:
     found: dict[str, Any] = {}
     hints = get_type_hints(kind)
     for each in dataclasses.fields(kind):
-        if each.name == "state_dir":
+        if each.name in ("state_dir", "file"):
             continue
         where = f"{path}.{each.name}" if path else each.name
         inner = [hints[each.name], *get_args(hints[each.name])]
@@ -89,7 +89,7 @@ EXAMPLES = re.findall(
 
 def test_every_section_of_the_configuration_has_an_example() -> None:
     assert [name for name, _ in EXAMPLES] == [
-        each.name for each in dataclasses.fields(config.Config) if each.name != "state_dir"
+        each.name for each in dataclasses.fields(config.Config) if each.name not in ("state_dir", "file")
     ]
 
 
@@ -106,7 +106,7 @@ def test_an_example_of_the_documentation_is_a_configuration_that_changes_its_sec
     file.write_text(toml)
     variables = {credential_variable(name): "secret" for name in re.findall(r'credential = "(\w+)"', toml)}
     loaded = load_config(file, tmp_path, Environment(variables))
-    default = config.Config(state_dir=tmp_path)
+    default = config.Config(state_dir=tmp_path, file=file)
     changed = {
         each.name for each in dataclasses.fields(loaded) if getattr(loaded, each.name) != getattr(default, each.name)
     }

@@ -3,22 +3,31 @@
 `CONSOLE_PICTURES=docs/pictures` makes the pictures of the documentation anew.
 """
 
+import asyncio
+import itertools
 import json
+import math
 import os
 import re
 import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gateway.embedded.servers import Embedded, EmbeddedUpstream
+from gateway.shared_state.sqlite_state import StateFile
+from gateway.web.history import History
 from tests.support.asking import ASK, CHAT, send, toml
 from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.hosted_search import chat, round_of, scene, search
 from tests.support.model_clients import console_command
 from tests.support.ocr_running import SAMPLE
 from tests.support.official import run
 from tests.support.paths import ROOT
-from tests.support.upstream import Upstream, answer, scripted_upstream, stream, text_stream
+from tests.support.upstream import Upstream, answer, completion, scripted_upstream, stream, text_stream
 from tests.support.websites import Site, serving
 
 HOSTILE = (
@@ -31,6 +40,14 @@ PAGE = (
     f"<!doctype html><title>{TITLE.replace('<', '&lt;')}</title><h1>Tides</h1>"
     f"<p>{'High water is at noon on most days of the month. ' * 12}</p>"
 )
+FAULT = {
+    "key": "agent",
+    "method": "POST",
+    "status": 429,
+    "outcome": "refused",
+    "code": "rate_limit_exceeded",
+    "total_ms": 2,
+}
 MAX_BYTES = 150_000
 """What the page may weigh, all its files together."""
 
@@ -41,16 +58,11 @@ async def in_browser(part: str, server: InProcessGateway, key: str = "", **plan:
     if browser is None:
         pytest.skip("chromium is not installed: the console is not tried in a browser")
     plan |= {"part": part, "url": server.ops_url, "key": key or server.key, "chromium": browser}
+    plan["shots"] = os.environ.get("CONSOLE_SHOTS", "")  # a folder, for who wants to look
     code, out, err = await run(console_command(), json.dumps(plan).encode(), limit_s=240)
     assert code == 0, err[-3000:]
     report: dict[str, Any] = json.loads(out)
     return report
-
-
-async def of_tabs(server: InProcessGateway, alone: InProcessGateway, page: str, pictures: str = "") -> dict[str, Any]:
-    """What was seen of each tab; `alone`: a gateway without models of its own."""
-    other = {"url": alone.ops_url, "key": alone.key}
-    return await in_browser("tabs", server, alone=other, site=page, picture=str(SAMPLE), pictures=pictures)
 
 
 def configuration(upstream: Upstream, site: Site) -> str:
@@ -68,19 +80,43 @@ def embedded_ocr(url: str) -> Embedded:
 
 
 @pytest.mark.system
-@pytest.mark.skipif("CONSOLE_PICTURES" not in os.environ, reason="CONSOLE_PICTURES names no folder")
-async def test_pictures_of_every_tab_are_made(start_gateway: StartGateway, ocr_url: str) -> None:
-    folder = str(ROOT / os.environ["CONSOLE_PICTURES"])
-    text = "The **harbour tax** is 5 % of the value.\n\n| Goods | Tax |\n|---|---|\n| cloth | 5 % |\n| salt | none |\n"
-    page = f"<!doctype html><title>Tide tables</title><h1>Tides</h1><p>{'High water is at noon. ' * 20}</p>"
-    async with scripted_upstream() as upstream, serving(Site({"/tides": page})) as site:
-        upstream.will(stream(*text_stream((text,))))
-        server = await start_gateway(configuration(upstream, site), embedded_ocr(ocr_url))
-        await send(server, CHAT, {"model": "SvcLLM"})
-        await of_tabs(server, await start_gateway(""), f"{site.url}/tides", folder)
-    assert {"status.png", "try-chat.png", "ocr.png", "sanitize.png", "usage.png", "logs.png"}.issubset(
-        os.listdir(folder)
+async def test_the_pictures_of_the_documents_are_made(
+    start_gateway: StartGateway, ocr_url: str, tmp_path: Path
+) -> None:
+    folder = ROOT / os.environ["CONSOLE_PICTURES"] if "CONSOLE_PICTURES" in os.environ else tmp_path
+    more = (
+        "[limits]\ntokens_per_day = 20000\ntool_calls_per_day = 4\n"
+        "[sanitize]\nroutes = ['websearch', 'chat', 'responses']\n[[models]]\nname = 'SvcOCR'\nkind = 'ocr'\n"
+        f"[[models.upstreams]]\nbase_url = '{ocr_url}/v1'\nmodel = 'deepseek-ai/DeepSeek-OCR'\n"
     )
+    async with scripted_upstream() as broken, scene(start_gateway, more, before=[broken]) as on:
+        broken.will(answer({"error": {"message": "boom"}}, status=500))
+        on.model.will(round_of(search()), round_of("The capital of France is **Paris** [1], not Nice [3]."))
+        await an_hour_of_requests(on.server)
+        await in_browser("pictures", on.server, picture=str(SAMPLE), pictures=str(folder))
+    named = [
+        re.findall(r"pictures/([a-z-]+\.png)", (ROOT / name).read_text()) for name in ("README.md", "docs/console.md")
+    ]
+    made = {path.name for path in folder.glob("*.png") if not path.name.startswith("ocr-")}
+    assert made == set(itertools.chain(*named))
+
+
+async def an_hour_of_requests(server: InProcessGateway) -> None:
+    """What another process of `server` has written."""
+    now, path = time.time(), server.config.state_dir / "state.sqlite3"
+    file = StateFile(path)
+    clock: Iterator[float] = itertools.repeat(now)
+    history = History(file, path, lambda: next(clock))
+    history.start()
+    for minute in range(60):
+        clock = itertools.repeat(now - 3600 + 60 * minute)
+        number = 18 + minute % 7 + round(8 * math.sin(minute / 8))
+        kinds = [(200, "", 0.4 + 0.01 * minute, 900, 350)] * number + [(429, "", 0.002, 0, 0)] * (minute % 5 == 0)
+        faults = [{**FAULT, "request_id": f"req_{minute}", "endpoint": "chat"}] if minute % 5 == 0 else []
+        history.add(kinds + [(502, "", 3.1, 0, 0)] * (minute % 11 == 0), faults)
+        history.add_gauges(cpu_ms=number * 60, memory_kb=90_000, in_flight=2, seconds=60)
+    await history.close()
+    await file.close()
 
 
 @pytest.mark.system
@@ -95,7 +131,13 @@ async def test_every_tab_does_its_job_and_nothing_of_an_answer_becomes_code(
         body = {"model": "Gone", "messages": [{"role": "user", "content": "hi"}]}
         assert (await send(server, CHAT, body))[0] == 502
         await send(server, CHAT, {"model": "SvcLLM"})
-        report = await of_tabs(server, await start_gateway(""), f"{site.url}/tides")
+        alone = await start_gateway("")  # without models of its own
+        plan: dict[str, Any] = {
+            "site": f"{site.url}/tides",
+            "picture": str(SAMPLE),
+            "alone": {"url": alone.ops_url, "key": alone.key},
+        }
+        report = await in_browser("tabs", server, **plan)
 
     assert report["console"] == [] and report["outside"] == []
     assert not report["hacked"] and report["dialogs"] == 0
@@ -124,7 +166,7 @@ async def test_every_tab_does_its_job_and_nothing_of_an_answer_becomes_code(
     assert tabs["sanitize"]["state"] == "" and report["alone"].startswith("The guardrail is off: ")
     assert tabs["keys"]["made"].startswith("gw_") and "in use here" in tabs["keys"]["list"]
     assert "SvcLLM" in tabs["usage"] or "Nothing was used" in tabs["usage"]
-    assert "websearch-extract" in tabs["logs"] and "in the gateway" in tabs["logs"]
+    assert "websearch-extract" in tabs["logs"] and "POST websearch 200 ok" in re.sub(r"\s+", " ", tabs["logs"])
     assert "harbour tax" not in server.log_text()
 
 
@@ -135,7 +177,7 @@ async def test_every_page_fits_a_desk_and_a_phone_in_both_colours_and_can_be_use
     async with scripted_upstream() as upstream, serving(Site({"/tides": PAGE})) as site:
         upstream.will(stream(*text_stream((HOSTILE,))))
         server = await start_gateway(configuration(upstream, site), embedded_ocr(ocr_url))
-        plan = {"site": f"{site.url}/tides", "picture": str(SAMPLE), "shots": os.environ.get("CONSOLE_SHOTS", "")}
+        plan = {"site": f"{site.url}/tides", "picture": str(SAMPLE)}
         await send(server, CHAT, {"model": "SvcLLM"})
         report = await in_browser("widths", server, **plan)
     assert report["console"] == []
@@ -182,6 +224,96 @@ async def test_failures_are_shown_by_code_and_lead_to_their_requests(start_gatew
     }  # fmt: skip
     assert report["address"] == "#logs?range=24h&endpoint=chat&code=invalid_value"
     assert "invalid_value" in report["story"]
+
+
+@pytest.mark.system
+async def test_a_request_is_shown_as_a_tree_of_attempts_rounds_tools_and_masks(start_gateway: StartGateway) -> None:
+    more = "[sanitize]\nroutes = ['websearch', 'chat']\n"
+    async with scripted_upstream() as broken, scene(start_gateway, more, before=[broken]) as on:
+        broken.will(answer({"error": {"message": "boom"}}, status=500))
+        on.model.will(round_of(search("harbour")), round_of("It is Paris [1]."))
+        await chat(on, messages=[{"role": "user", "content": "I am jane.roe@corporation.com. Which is the capital?"}])
+        report = await in_browser("tree", on.server)
+    assert report["console"] == []
+    times = re.compile(r" [\d,.]+ ms")
+    assert [times.sub(" T", line) for line in report["lines"]] == [
+        "POST chat 200 ok T", "masked EMAIL 1", "round 1", "SvcLLM at upstream-1 upstream_error T",
+        "SvcLLM at upstream-2 ok T", "web_search search completed T", "round 2",
+        "SvcLLM at upstream-1 upstream_error T", "SvcLLM at upstream-2 ok T", "the gateway itself T",
+    ]  # fmt: skip
+    assert "jane" not in on.server.log_text() and "harbour" not in on.server.log_text()
+
+
+@pytest.mark.system
+async def test_a_conversation_has_pictures_citations_and_second_answers(start_gateway: StartGateway) -> None:
+    more = "[ops]\nport = 9499\n"
+    async with scene(start_gateway, more) as on:
+        on.model.will(round_of(search()), round_of("It is Paris [1]."), round_of("It is Lyon."))
+        report = await in_browser("talk", on.server, picture=str(SAMPLE))
+    assert report["console"] == []
+    assert (
+        "'http://127.0.0.1:8080/v1/responses'" in report["code"]
+        and "data:image/png;base64,iVBORw0KGgo" in report["code"]
+    )
+    assert len(report["code"]) < 1000, "a picture is shown by its beginning"
+    assert report["cited"] == [["[1]", "https://a.example.com/paris"]]
+    assert report["copied"] == "It is Paris [1]."
+    assert (report["turns"], report["pictures"]) == (2, 1)
+    first, *rest = on.sent[-1]["messages"]
+    assert [part["type"] for part in first["content"]] == ["text", "image_url"]
+    assert [(each["role"], each["content"]) for each in rest] == [("assistant", "It is Lyon."), ("user", "And then?")]
+
+
+@pytest.mark.system
+async def test_a_key_is_changed_and_its_budgets_are_bars_of_use(start_gateway: StartGateway) -> None:
+    async with scripted_upstream() as upstream:
+        upstream.will(answer(completion()))
+        server = await start_gateway(toml(upstream) + "[limits]\ntool_calls_per_day = 40\n")
+        wish = {"name": "day-agent", "scopes": ["chat"], "per_minute": 50, "tokens_per_day": 4000, "expires_days": 3}
+        key = (await send(server, server.ops_url + "/api/admin/keys", wish))[1]["key"]
+        for _ in range(3):
+            assert (await send(server, CHAT, ASK, key=key))[0] == 200
+        async with asyncio.timeout(20):
+            while not (await send(server, server.ops_url + "/api/admin/usage", method="GET"))[1]["rows"]:
+                pass  # it is written every five seconds
+        report = await in_browser("edit", server, name="day-agent")
+        _, told, _ = await send(server, server.ops_url + "/api/admin/keys", method="GET")
+    assert report["console"] == []
+    assert [" ".join(each.split()) for each in report["bars"]] == [
+        "tokens today 15 of 4,000",
+        "tool calls today 0 of 40",
+    ]
+    assert report["values"] == {"focus": "day-agent", "scopes": ["chat"], "minute": "50"}
+    changes = {"name": "night-agent", "scopes": ["chat", "ocr"], "per_minute": None, "tokens_per_day": 5000}
+    assert report["sent"] == [changes, {"expires_days": None}]
+    assert "15 of 5,000" in report["row"] and "never" in report["row"]
+    [record] = [each for each in told["keys"] if each["name"] == "night-agent"]
+    assert record["scopes"] == ["chat", "ocr"] and "expires" not in record and "per_minute" not in record
+
+
+@pytest.mark.system
+async def test_the_configuration_in_force_is_shown_with_its_path_and_no_secret(start_gateway: StartGateway) -> None:
+    toml = (
+        "[server]\ndrain_s = 77\n[[models]]\nname = 'SvcLLM'\n[[models.upstreams]]\nbase_url = 'http://127.0.0.1:9/v1'\n"
+        "api_key = { credential = 'llm' }\n"
+    )
+    server = await start_gateway(toml, GATEWAY_CREDENTIAL_LLM="sk-tide-4711")
+    report = await in_browser("configuration", server)
+    assert report["console"] == []
+    assert "drain_s = 77" in report["text"] and "gateway.toml" in report["page"]
+    assert 'api_key = { "credential" = "llm" }' in report["text"] and "4711" not in report["page"]
+    found = report["found"].splitlines()
+    assert "[[models.upstreams]]" in found and 'base_url = "http://127.0.0.1:9/v1"' in found
+    assert not any("drain_s" in line for line in found)
+
+
+async def test_the_product_s_root_says_where_the_console_is(start_gateway: StartGateway) -> None:
+    server = await start_gateway("[ops]\nport = 9499\n")
+    status, told, _ = await send(server, "/", method="GET")
+    assert status == 404 and "the console is at http://127.0.0.1:9499/" in told["error"]["message"]
+    assert "console" not in (await send(server, "/nowhere", method="GET"))[1]["error"]["message"]
+    without = await start_gateway("[ops]\nport = 0\n")
+    assert "console" not in (await send(without, "/", method="GET"))[1]["error"]["message"]
 
 
 async def test_the_routes_below_api_ask_for_a_key_and_its_scope(start_gateway: StartGateway) -> None:

@@ -1,14 +1,17 @@
 """What `gateway serve` prints to try: commands that work as they are pasted, whose answers are about what was asked."""
 
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support import upstream as up
 from tests.support.gateway_process import GatewayProcess
 from tests.support.gateways import start_process, upstream_toml
+from tests.support.upstream import Upstream
 
 pytestmark = pytest.mark.slow
 
@@ -62,3 +65,25 @@ async def test_where_a_provider_reads_pages_a_public_address_is_printed(tmp_path
     async with start_process(tmp_path, TAVILY, variables={"GATEWAY_CREDENTIAL_TAVILY": "tvly-x"}) as server:
         extract = (await printed(server))[0]
         assert "urls=https://example.com/ " in extract and f"{server.ops_url}/docs/" not in server.printed()
+
+
+async def test_one_line_serves_the_one_model_of_an_upstream_and_prints_the_same_as_configuration(
+    tmp_path: Path, upstream: Upstream
+) -> None:
+    upstream.will(up.answer({"data": [{"id": 'own "1"'}]}), up.answer())
+    key = {"GATEWAY_CREDENTIAL_UPSTREAM": "sk-upstream-secret"}
+    (tmp_path / "line").mkdir()
+    options = ("--upstream", f"{upstream.url}/", "--supervised")
+    async with start_process(tmp_path / "line", options=options, variables=key) as line:
+        assert (await line.chat())[0] == 200
+        line.send(signal.SIGHUP)
+        await line.wait_for_event("reloaded")
+        assert (await line.chat())[0] == 200 and 'SvcLLM would: [guardrail] enabled = "auto"' in line.printed()
+        tables = line.printed().partition("--config:\n\n")[2].partition("\n\n\n")[0]
+        assert "sk-upstream-secret" not in line.output()
+    async with start_process(tmp_path, f"\n{tables}\n", variables=key) as file:
+        assert (await file.chat())[0] == 200 and "The guardrail is off: " in file.printed()
+    asked = [seen for seen in upstream.seen if seen.method == "POST"]
+    assert [seen.body["model"] for seen in asked] == ['own "1"'] * 3
+    assert {seen.headers["authorization"] for seen in upstream.seen} == {"Bearer sk-upstream-secret"}
+    assert 'enabled = "off"   # "auto" turns it on' in tables

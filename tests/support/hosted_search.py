@@ -16,7 +16,7 @@ from aiohttp import web
 
 from gateway.embedded.servers import Embedded, EmbeddedUpstream
 from tests.support import upstream as up
-from tests.support.asking import send, toml
+from tests.support.asking import OFF, send, toml
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.talks import whole_chat
 from tests.support.upstream import Script, Upstream, scripted_upstream
@@ -79,9 +79,14 @@ class Scene:
 
 @asynccontextmanager
 async def scene(
-    start_gateway: StartGateway, more: str = "", fallback: Sequence[str] = (), embedded: bool = False, **settings: Any
+    start_gateway: StartGateway,
+    more: str = "",
+    fallback: Sequence[str] = (),
+    embedded: bool = False,
+    before: Sequence[Upstream] = (),
+    **settings: Any,
 ) -> AsyncIterator[Scene]:
-    """`embedded`: the model is the server of the embedded one."""
+    """`embedded`: the model is the server of the embedded one. `before`: upstreams that are asked first."""
 
     async def awake() -> None:
         return None
@@ -99,7 +104,11 @@ async def scene(
             "[guardrail]\nenabled = 'off'\n"
         )
         llm = EmbeddedUpstream(model.url, "embedded-llm", awake) if embedded else None
-        models = toml() if embedded else toml(model, **settings)
+        models = (
+            toml()
+            if embedded
+            else toml(*before, model, **settings).replace(OFF, f"\n  weight = {int(not before)}{OFF}")
+        )
         server = await start_gateway(models + tables + more, Embedded(llm=llm))
         yield Scene(server, model, provider, site)
 

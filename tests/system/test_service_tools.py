@@ -93,13 +93,6 @@ def test_the_doctor_finds_a_sound_installation_sound_and_names_a_fault(service: 
     service.machine.run("rm", f"{STATE}/of-root")
 
 
-def test_what_root_adds_to_the_index_belongs_to_the_service(service: InstalledService) -> None:
-    service.machine.write("/opt/pages/one.md", "# A page\n\nAbout herons and how they fish in shallow water.\n")
-    done = service.gateway("index", "add", "/opt/pages")
-    assert "1 pages added" in done.stdout
-    assert len(owners(service)) == 1
-
-
 def test_a_backup_of_the_running_service_can_be_put_back(service: InstalledService) -> None:
     key = service.key
     service.gateway("backup", "/var/backups/state.tar")
@@ -113,6 +106,58 @@ def test_a_backup_of_the_running_service_can_be_put_back(service: InstalledServi
     assert service.key == key
     assert service.load(1).result()["errors"] == {}
     assert len(owners(service)) == 1
+
+
+def test_a_full_disk_ends_no_worker_and_is_told(service: InstalledService) -> None:
+    folder = "/var/lib/private/gateway"
+
+    def refused() -> dict[str, int]:
+        result: dict[str, int] = service.load(1).result()["errors"]
+        return result
+
+    service.systemctl("stop", "gateway.socket", "gateway.service")
+    service.machine.run("cp", "-a", folder, "/var/state")
+    service.machine.run("mount", "-t", "tmpfs", "-o", "size=16m,mode=700", "tmpfs", folder)
+    try:
+        service.machine.run("sh", "-c", f"cp -a /var/state/. {folder}/ && chown --reference=/var/state {folder}")
+        service.systemctl("start", "gateway.service")
+        cursor = service.cursor()
+        service.machine.run("sh", "-c", f"umask 077; dd if=/dev/zero of={folder}/fill bs=1k", check=False)
+        assert refused() == {}
+        service.wait_for(lambda: bool(service.events("state_file_failed", cursor)))
+        notes = service.machine.run("curl", "-s", "http://127.0.0.1:9464/readyz").stdout
+        assert "look at the disk" in notes
+        assert service.events("worker_ended", cursor) == []
+        service.restart()
+        assert refused() == {}
+        service.machine.run("rm", f"{folder}/fill")
+    finally:
+        service.systemctl("stop", "gateway.socket", "gateway.service")
+        service.machine.run("umount", folder)
+        service.machine.run("rm", "-r", "/var/state")
+    service.systemctl("start", "gateway.service")
+    assert refused() == {}
+
+
+def test_a_missing_credential_is_told_and_not_tried_again_and_again(service: InstalledService) -> None:
+    service.machine.run("mv", "/etc/gateway/credentials/llm", "/etc/llm")
+    service.systemctl("restart", "gateway.service", check=False)
+    service.wait_for(lambda: service.systemctl("is-failed", "gateway.service", check=False) == "failed")
+    assert service.systemctl("show", "-P", "NRestarts", "gateway.service") == "0"
+    done = service.gateway("check-config", FILE, check=False)
+    assert done.returncode == 78 and "there is no /etc/gateway/credentials/llm" in done.stderr
+    service.machine.run("mv", "/etc/llm", "/etc/gateway/credentials/llm")
+    service.restart()
+    assert "requests" in service.gateway("usage", "--since", "1d").stdout
+
+
+def test_a_python_that_the_unit_cannot_run_is_refused_before_anything_is_done(service: InstalledService) -> None:
+    service.machine.run("sh", "-c", 'cp "$(readlink -f /usr/bin/python3)" /root/python3')
+    before = service.machine.run("ls", "/opt/gateway/releases").stdout
+    done = service.manage("install", PYTHON="/root/python3")
+    assert done.returncode == 1
+    assert "the unit hides home folders" in done.stderr and "PYTHON=/usr/bin/python3" in done.stderr
+    assert service.machine.run("ls", "/opt/gateway/releases").stdout == before
 
 
 SAID = {
@@ -178,58 +223,6 @@ def test_the_commands_of_the_help_and_the_documents_are_about_the_installed_serv
         refused = machine.run(*user, *command, check=False)
         assert refused.returncode == 1 and ("sudo gateway" in refused.stderr or "are you root" in refused.stderr)
     assert "Nothing found" in machine.run(*user, "sanitize", text="Hello").stdout
-
-
-def test_a_full_disk_ends_no_worker_and_is_told(service: InstalledService) -> None:
-    folder = "/var/lib/private/gateway"
-
-    def refused() -> dict[str, int]:
-        result: dict[str, int] = service.load(1).result()["errors"]
-        return result
-
-    service.systemctl("stop", "gateway.socket", "gateway.service")
-    service.machine.run("cp", "-a", folder, "/var/state")
-    service.machine.run("mount", "-t", "tmpfs", "-o", "size=2m,mode=700", "tmpfs", folder)
-    service.machine.run("sh", "-c", f"cp -a /var/state/. {folder}/ && chown --reference=/var/state {folder}")
-    try:
-        service.systemctl("start", "gateway.service")
-        cursor = service.cursor()
-        service.machine.run("sh", "-c", f"umask 077; dd if=/dev/zero of={folder}/fill bs=1k", check=False)
-        assert refused() == {}
-        service.wait_for(lambda: bool(service.events("state_file_failed", cursor)))
-        notes = service.machine.run("curl", "-s", "http://127.0.0.1:9464/readyz").stdout
-        assert "look at the disk" in notes
-        assert service.events("worker_ended", cursor) == []
-        service.restart()
-        assert refused() == {}
-        service.machine.run("rm", f"{folder}/fill")
-    finally:
-        service.systemctl("stop", "gateway.socket", "gateway.service")
-        service.machine.run("umount", folder)
-        service.machine.run("rm", "-r", "/var/state")
-    service.systemctl("start", "gateway.service")
-    assert refused() == {}
-
-
-def test_a_missing_credential_is_told_and_not_tried_again_and_again(service: InstalledService) -> None:
-    service.machine.run("mv", "/etc/gateway/credentials/llm", "/etc/llm")
-    service.systemctl("restart", "gateway.service", check=False)
-    service.wait_for(lambda: service.systemctl("is-failed", "gateway.service", check=False) == "failed")
-    assert service.systemctl("show", "-P", "NRestarts", "gateway.service") == "0"
-    done = service.gateway("check-config", FILE, check=False)
-    assert done.returncode == 78 and "there is no /etc/gateway/credentials/llm" in done.stderr
-    service.machine.run("mv", "/etc/llm", "/etc/gateway/credentials/llm")
-    service.restart()
-    assert "requests" in service.gateway("usage", "--since", "1d").stdout
-
-
-def test_a_python_that_the_unit_cannot_run_is_refused_before_anything_is_done(service: InstalledService) -> None:
-    service.machine.run("sh", "-c", 'cp "$(readlink -f /usr/bin/python3)" /root/python3')
-    before = service.machine.run("ls", "/opt/gateway/releases").stdout
-    done = service.manage("install", PYTHON="/root/python3")
-    assert done.returncode == 1
-    assert "the unit hides home folders" in done.stderr and "PYTHON=/usr/bin/python3" in done.stderr
-    assert service.machine.run("ls", "/opt/gateway/releases").stdout == before
 
 
 def test_it_is_removed_and_its_state_stays(service: InstalledService) -> None:

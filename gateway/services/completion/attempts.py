@@ -40,7 +40,14 @@ from typing import Any, TypeVar
 
 from gateway import logs
 from gateway.domain import Json, RequestStats
-from gateway.errors import UpstreamError, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
+from gateway.errors import (
+    GatewayError,
+    UpstreamError,
+    UpstreamRefused,
+    UpstreamTimeout,
+    UpstreamUnavailable,
+    error_label,
+)
 from gateway.ports import CompletionUpstream
 from gateway.resilience.bounded_cache import BoundedCache
 from gateway.resilience.circuit_breaker import BreakerPolicy, CircuitBreaker
@@ -475,7 +482,15 @@ class _Calling:
         return attempt
 
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if error is not None or self._stats.steps is not None:
+            self._stats.note_attempt(_code_of(error))
         return await self._plan.leave(self._attempt, error)
+
+
+def _code_of(error: BaseException | None) -> str:
+    if error is None:
+        return ""
+    return error_label(error) if isinstance(error, GatewayError) else "ended"
 
 
 def _in_order(targets: Sequence[Target]) -> Sequence[Target]:

@@ -100,12 +100,25 @@ OUT_OF_TIME = "the time for tools in one answer is used up"
 
 
 async def _run(tool: HostedTool, call: HostedCall, turns: asyncio.Semaphore, limit_s: float) -> None:
+    started_s = time.monotonic()
     try:
         async with asyncio.timeout(limit_s), turns:
             await tool.run(call)
     except TimeoutError:
         call.status, call.error = "failed", OUT_OF_TIME
         call.output = f"This call failed: {call.error}. Answer with what you know."
+    call.ms = round((time.monotonic() - started_s) * 1000, 2)
+
+
+_SHOWN_OF_ACTION = {"web_search": "type", "mcp_call": "server_label", "mcp_list_tools": "server_label"}
+"""What of a call's action is the operator's or our own word, by kind; the rest is the model's."""
+
+
+def note_calls(stats: RequestStats, batch: Sequence[HostedEvent]) -> None:
+    """Add the calls that have ended to the steps of the request."""
+    for call in (each.call for each in batch if isinstance(each, CallPhase) and each.phase in ("completed", "failed")):
+        what = call.action.get(_SHOWN_OF_ACTION.get(call.kind, ""), "")
+        stats.note(tool=f"{call.kind} {what}".rstrip(), ms=call.ms, status=call.status)
 
 
 _NOT_RUN = "This call was not run: no more calls are possible in this answer. Answer with what you know."
@@ -182,12 +195,14 @@ class HostedLoop:
                 if (opening := tool.opening(max(0.0, budget.seconds))) is not None:
                     async with aclosing(opening):
                         async for batch in opening:
+                            note_calls(stats, batch)
                             yield batch
         talk = _Conversation(request, self._tools)
         sources = self._sources if is_prose(request.body) else None
         usage: Json = {}
         client_calls = rounds = 0
         while True:
+            stats.note(round=rounds + 1)
             made = Round(lambda name: self._tool_of(name) is not None, client_calls)
             body = talk.next_body(usage, may_call=not budget.is_used_up)
             asked = ask(self._completions, body, stats, RoundReader(made, sources), request.relay)
@@ -206,6 +221,7 @@ class HostedLoop:
                 with budget.timing():
                     async with aclosing(run_all(running, budget.seconds)) as phases:
                         async for batch in phases:
+                            note_calls(stats, batch)
                             yield batch
                 calls = [call for _, call in running]
                 talk.add(made, calls)

@@ -23,7 +23,7 @@ from gateway.errors import InvalidRequest, UpstreamError
 from gateway.providers.wrappers import Wrapper
 from gateway.resilience.slices import in_slices
 from gateway.services.completion.service import CompletionService
-from gateway.services.hosted_tools.loop import LoopLimits, LoopRequest, is_prose, run_all
+from gateway.services.hosted_tools.loop import LoopLimits, LoopRequest, is_prose, note_calls, run_all
 from gateway.services.hosted_tools.model_round import Round, RoundReader, ask, message_text
 from gateway.services.hosted_tools.sources import Sources
 from gateway.services.hosted_tools.web_search import WebSearchTool
@@ -280,6 +280,7 @@ async def search_once(
         call = search.start(name, orjson.dumps({"query": question[:_MAX_QUERY_CHARS]}).decode())
         async with aclosing(run_all([(search, call)], limits.total_s)) as phases:
             async for batch in phases:
+                note_calls(stats, batch)
                 yield batch
         body = {**body, "messages": await _with_results(body["messages"], call, search.size)}
     made = Round(lambda _: False)

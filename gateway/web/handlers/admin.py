@@ -13,8 +13,9 @@ from typing import TypeVar
 from aiohttp import web
 
 from gateway import schemas
-from gateway.access.keys import KeyRecord, KeyRegistry, KeyRequest, record_to_json
-from gateway.access.usage import GROUPS, UsageReader, is_day, together
+from gateway.access.keys import KeyRegistry, KeyRequest, shown
+from gateway.access.usage import GROUPS, UsageReader, is_day, named, together
+from gateway.config.dump import config_text
 from gateway.config.settings import Config
 from gateway.domain import Json, WebCall
 from gateway.errors import InvalidRequest, StateUnavailable
@@ -47,8 +48,8 @@ class AdminKeysHandler:
     async def listing(self, request: web.Request) -> web.StreamResponse:
         """`{keys: [{id, name, scopes, created, expires?, limits…}], own}`, newest first; `own` is the caller's id."""
         records = await _in_thread(self._registry.read)
-        shown = [_shown(record) for record in sorted(records, key=lambda record: -record.created)]
-        return JsonReply({"keys": shown, "own": request[CALL].stats.key_id})
+        listed = [shown(record) for record in sorted(records, key=lambda record: -record.created)]
+        return JsonReply({"keys": listed, "own": request[CALL].stats.key_id})
 
     async def create(self, request: web.Request) -> web.StreamResponse:
         """`{key, record}`: the key's text, which is stored nowhere, and its record."""
@@ -56,7 +57,7 @@ class AdminKeysHandler:
         body: Json = call.body
         call.body = None
         key, record = await _in_thread(self._registry.create, KeyRequest(**_properties(body)))
-        return JsonReply({"key": key, "record": _shown(record)})
+        return JsonReply({"key": key, "record": shown(record)})
 
     async def edit(self, request: web.Request) -> web.StreamResponse:
         """`{record}`: what the body does not have stays, null takes a limit or the expiry away. Raises NotFound, and
@@ -68,12 +69,12 @@ class AdminKeysHandler:
             text = "this is the key you are using; take `admin` from it with another one, or by `gateway keys edit`"
             raise InvalidRequest(text, param="scopes")
         record = await _in_thread(self._registry.edit, key_id, _properties(body))
-        return JsonReply({"record": _shown(record)})
+        return JsonReply({"record": shown(record)})
 
     async def rotate(self, request: web.Request) -> web.StreamResponse:
         """As `create`: a key with the rights of another one, which stays valid. Raises NotFound."""
         key, record = await _in_thread(self._registry.rotate, request.match_info["key_id"])
-        return JsonReply({"key": key, "record": _shown(record)})
+        return JsonReply({"key": key, "record": shown(record)})
 
     async def revoke(self, request: web.Request) -> web.StreamResponse:
         """`{revoked: id}`. Raises NotFound, and InvalidRequest for the key that asks: it could not undo that."""
@@ -105,21 +106,10 @@ async def _in_thread(work: Callable[..., T], *arguments: object) -> T:
         raise StateUnavailable(f"no key was changed: {file_problem(error, file, file.name)}") from None
 
 
-def _shown(record: KeyRecord) -> Json:
-    """A record without its digest."""
-    return {name: value for name, value in record_to_json(record).items() if name != "sha256"}
-
-
 def _range_of(request: web.Request, ranges: Collection[str], default: str) -> str:
     if (name := request.query.get("range", default)) not in ranges:
         raise InvalidRequest(f"range must be one of {', '.join(ranges)}", param="range")
     return name
-
-
-def _named(rows: list[Json], request: web.Request) -> list[Json]:
-    """The same, with the `name` of each row's key."""
-    names = request[CALL].server.keys.names()
-    return [{**row, "name": names[row["key"]]} if row.get("key") in names else row for row in rows]
 
 
 MAX_PREVIEW_BYTES = 65_536
@@ -162,7 +152,7 @@ class AdminHandler:
         if problem := together(by):
             raise InvalidRequest(f"by: {problem}", param="by")
         rows, of_all = await self._rows(since, by, only_here=request.query.get("machines") == "this")
-        rows = _named(rows[-_MAX_ROWS:], request)
+        rows = named(rows[-_MAX_ROWS:], request[CALL].server.keys.names())
         return JsonReply(
             {
                 "since": since,
@@ -189,8 +179,8 @@ class AdminHandler:
         asked = request.query
         request[CALL].server.recorder.flush()
         name = _range_of(request, FAULT_RANGES, "") if "range" in asked else ""
-        records = await self._history.last(name, asked.get("endpoint", ""), asked.get("code", ""))
-        return JsonReply({"requests": _named(records, request)})
+        rows = await self._history.last(name, asked.get("endpoint", ""), asked.get("code", ""))
+        return JsonReply({"requests": named(rows, request[CALL].server.keys.names())})
 
     async def errors(self, request: web.Request) -> web.StreamResponse:
         """`{range, rows}`; see `History.faults`. `range` is one of FAULT_RANGES. Raises InvalidRequest."""
@@ -212,6 +202,13 @@ class AdminHandler:
     async def upstreams(self, request: web.Request) -> web.StreamResponse:
         """`{upstreams: [row]}`, of all workers; see `Sampler.upstreams`."""
         return JsonReply({"upstreams": await self._upstreams()})
+
+    async def configuration(self, request: web.Request) -> web.StreamResponse:
+        """`{path, text, guardrail_off}`: the configuration in force as `gateway print-config` writes it, without
+        secrets; `path` is empty in the embedded profile; `guardrail_off` as in `sanitize`."""
+        config = self._config
+        shown = {"path": str(config.file or ""), "text": config_text(config), "guardrail_off": config.guardrail_off}
+        return JsonReply(shown)
 
     async def sanitize(self, request: web.Request) -> web.StreamResponse:
         """What the detectors find in a text and what becomes of it; see `sanitize.report.preview`. `guardrail_off`:

@@ -4,6 +4,7 @@ A probe never calls a model. Readiness names what is missing; a failing upstream
 """
 
 import hashlib
+import html
 from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 from importlib import resources
@@ -37,7 +38,11 @@ cannot become code. Pictures may also be of the page's own making. Sources: www.
 
 
 class ConsolePages:
-    """`GET /` is the page, `GET /console/NAME` another of its files; with an ETag, so that an upgrade is seen."""
+    """`GET /` is the page, `GET /console/NAME` another of its files; with an ETag, so that an upgrade is seen.
+    `product`: the address of the product listener, which stands in code that the page offers to copy."""
+
+    def __init__(self, product: str) -> None:
+        self._product = product
 
     def add_to(self, app: web.Application) -> None:
         """Add the routes."""
@@ -56,7 +61,9 @@ class ConsolePages:
     def _files(self) -> Mapping[str, bytes]:
         """Read when one is asked for: finding them imports a MiB that most workers never need."""
         folder = resources.files("gateway.console")
-        return {entry.name: entry.read_bytes() for entry in folder.iterdir() if entry.name.endswith(tuple(_TYPES))}
+        files = {entry.name: entry.read_bytes() for entry in folder.iterdir() if entry.name.endswith(tuple(_TYPES))}
+        page, place = files["index.html"], b'name="product" content="'
+        return {**files, "index.html": page.replace(place, place + html.escape(self._product).encode())}
 
     def _answer(self, request: web.Request, name: str) -> web.StreamResponse:
         content = self._files.get(name)
@@ -101,7 +108,7 @@ class OpsPages:
         app.router.add_get("/healthz", self.health)
         app.router.add_get("/readyz", self.ready)
         app.router.add_get("/metrics", self.metrics)
-        ConsolePages().add_to(app)
+        ConsolePages(self._server.own_url).add_to(app)
         app.router.add_get("/openapi.json", self.openapi)
         self._documents.add_to(app)
         return app

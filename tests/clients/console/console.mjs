@@ -12,8 +12,6 @@ const browser = await chromium.launch({ executablePath: plan.chromium, args: fla
 const report = { console: [], outside: [], dialogs: 0, hacked: false, tabs: {}, axe: [], bytes: 0 };
 const WIDE = { width: 1400, height: 900 }, PHONE = { width: 390, height: 800 };
 
-let first = null; // the page whose pictures are kept
-
 function watch(page, weighed = false) {
   page.on("console", (message) => { if (["error", "warning"].includes(message.type())) report.console.push(message.text()); });
   page.on("pageerror", (error) => report.console.push(String(error)));
@@ -31,8 +29,12 @@ async function withKey(page, { url, key } = plan) {
   await page.waitForSelector("#sign-in", { state: "hidden" });
 }
 
-async function keep(page, name) {
-  if (plan.pictures && page === first) await page.screenshot({ path: `${plan.pictures}/${name}.png`, fullPage: true });
+/** Pictures for whoever looks at the work, at both widths. */
+async function shoot(page, name) {
+  for (const [size, viewport] of plan.shots ? [["desk", WIDE], ["phone", PHONE]] : []) {
+    await page.setViewportSize(viewport);
+    await page.screenshot({ path: `${plan.shots}/${name}-${size}.png`, fullPage: true });
+  }
 }
 
 const work = {
@@ -49,9 +51,10 @@ const work = {
     await page.waitForSelector("#errors table");
     return page.innerText("#errors table");
   },
-  async try(page) {
+  async try(page, look) {
     await page.check("#interface-chat", { force: true });
     await page.selectOption("#try aside select >> nth=1", "chat");
+    await page.setInputFiles("#try .talk input[type=file]", plan.picture);
     await page.fill("#try .talk textarea", "What is the harbour tax?");
     await page.click("#try .talk button[type=submit]");
     await page.waitForSelector("#try .answer strong");
@@ -60,13 +63,12 @@ const work = {
     await page.click("#try details.code summary");
     await page.waitForFunction(() => document.querySelector("#try details.code pre").textContent.includes("curl"));
     const curl = await page.textContent("#try details.code pre");
-    await keep(page, "try-chat");
+    await look?.("try-chat");
     await page.check("#interface-tools", { force: true });
     await page.check("#tool-websearch-extract", { force: true });
     await page.fill("#try form.tool textarea >> nth=0", plan.site);
     await page.click("#try form.tool button[type=submit]");
     await page.waitForSelector("#try .results");
-    await keep(page, "try-tools");
     return { chat, curl, tool: await page.innerHTML("#try .answer") };
   },
   async ocr(page) {
@@ -92,16 +94,19 @@ const work = {
     await page.click("#keys form button[type=submit]");
     const made = await page.innerText("#keys .secret");
     await page.waitForSelector("#keys table >> text=tide-agent");
-    await keep(page, "keys");
     const revoke = page.locator("#keys tr", { hasText: "tide-agent" }).locator("button", { hasText: "Revoke" }).first();
     await revoke.click();
     await page.click("#keys button:text('Revoke for ever?')");
     await page.waitForSelector("#keys >> text=is revoked");
+    await page.locator("#keys tr", { hasText: "in use here" }).locator("button:text('Edit')").click();
     return { made, list: await page.innerText("#keys table") };
   },
   async usage(page) {
     await page.waitForSelector("#usage table, #usage p:text('Nothing was used')");
     return page.innerText("#usage");
+  },
+  async configuration(page) {
+    await page.waitForSelector("#configuration pre");
   },
   async logs(page) {
     await page.waitForSelector("#logs .link");
@@ -114,13 +119,12 @@ const work = {
 
 /** Every tab does its job, by the keyboard too, and axe finds nothing. plan: {alone: {url, key}, site, picture, pictures?}. */
 async function tabs() {
-  const page = (first = await browser.newPage({ viewport: { width: 1200, height: 860 }, colorScheme: "light" }));
+  const page = await browser.newPage({ viewport: { width: 1200, height: 860 }, colorScheme: "light" });
   watch(page, true);
   await withKey(page);
   for (const [name, act] of Object.entries(work)) {
     await page.click(`#tab-${name}`);
     report.tabs[name] = await act(page);
-    if (!["try", "keys"].includes(name)) await keep(page, name);
   }
   report.hacked = await page.evaluate(() => Boolean(window.hacked));
 
@@ -158,7 +162,7 @@ async function widths() {
     await withKey(page);
     for (const [tab, act] of Object.entries(work)) {
       await page.click(`#tab-${tab}`);
-      await act(page);
+      await act(page, look);
       await look(tab);
     }
     await context.close();
@@ -186,9 +190,9 @@ async function quiet() {
   watch(page);
   await withKey(page);
   await page.waitForSelector("#status table >> text=search provider");
-  for (const tab of ["try", "keys", "usage", "logs", "status"]) {
+  for (const tab of ["try", "errors", "sanitize", "keys", "usage", "logs", "configuration", "status"]) {
     await page.click(`#tab-${tab}`);
-    await page.waitForSelector({ try: "#try option[value=SvcLLM]", keys: "#keys table", usage: "#usage p", logs: "#logs .hint", status: "#status svg" }[tab], { state: "attached" });
+    await page.waitForSelector({ try: "#try option[value=SvcLLM]", keys: "#keys table", usage: "#usage p", logs: "#logs .hint", errors: "#errors p", sanitize: "#sanitize .hint", configuration: "#configuration pre", status: "#status svg" }[tab], { state: "attached" });
   }
   const asked = page.waitForResponse((each) => each.url().includes("/admin/history"), { timeout: 20000 });
   await asked;
@@ -215,7 +219,130 @@ async function errors() {
   return { before, address, story };
 }
 
-const parts = { errors, tabs, widths, quiet };
+/** The newest chat request as a tree. */
+async function tree() {
+  const page = await browser.newPage();
+  watch(page);
+  await withKey(page);
+  await page.click("#tab-logs");
+  await page.locator("#logs tr", { hasText: "chat" }).locator(".link").first().click();
+  await page.waitForSelector("#logs .tree");
+  await shoot(page, "tree");
+  return { lines: (await page.locator("#logs .tree .step").allInnerTexts()).map((text) => text.replace(/\s+/g, " ").trim()), depth: await page.locator("#logs .tree ul ul").count() };
+}
+
+/** A conversation: a picture, an answer that cites, the same asked again, and a further question; plan: {picture}. */
+async function talk() {
+  const context = await browser.newContext({ permissions: ["clipboard-read", "clipboard-write"] }), page = await context.newPage();
+  const seen = {}, answered = (text) => page.waitForSelector(`#try .answer[aria-busy=false]:has-text("${text}")`);
+  watch(page);
+  await withKey(page);
+  await page.click("#tab-try");
+  await page.check("#with-search");
+  await page.setInputFiles("#try input[type=file]", [plan.picture, plan.picture]);
+  await page.click("#try .thumbs button >> nth=1");
+  await page.fill("#try .talk textarea", "Where is this?");
+  await page.click("#try details.code summary");
+  await page.waitForFunction(() => document.querySelector("#try details.code pre").textContent.includes("curl"));
+  seen.code = await page.textContent("#try details.code pre");
+  await page.click("#try .talk button[type=submit]");
+  await answered("Paris");
+  seen.cited = await page.locator("#try .answer .markdown a").evaluateAll((all) => all.map((each) => [each.textContent, each.href]));
+  await page.click("#try .turns button:text('Copy')");
+  seen.copied = await page.evaluate(() => navigator.clipboard.readText());
+  await shoot(page, "talk");
+  await page.click("#try .turns button:text('Ask again')");
+  await answered("Lyon");
+  seen.turns = await page.locator("#try .turns li").count();
+  seen.pictures = await page.locator("#try .turns .user img").count();
+  await page.uncheck("#with-search");
+  await page.selectOption("#try aside select >> nth=1", "chat");
+  await page.fill("#try .talk textarea", "And then?");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelectorAll("#try .answer[aria-busy=false]").length === 2);
+  return seen;
+}
+
+/** The configuration in force. */
+async function configuration() {
+  const page = await browser.newPage();
+  watch(page);
+  await withKey(page);
+  await page.click("#tab-configuration");
+  const text = await page.innerText("#configuration pre");
+  await page.fill("#configuration input[type=search]", "BASE_url");
+  return { text, found: await page.innerText("#configuration pre"), page: await page.innerText("#configuration") };
+}
+
+/** The pictures of the documentation; plan: {picture, pictures}. */
+async function pictures() {
+  const page = await browser.newPage({ viewport: { width: 1200, height: 760 }, colorScheme: "light" });
+  const keep = (name) => page.screenshot({ path: `${plan.pictures}/${name}.png` });
+  watch(page);
+  await withKey(page);
+  await page.selectOption("#status select", "1h");
+  await page.waitForFunction(() => document.querySelectorAll("#status .chart rect").length > 60);
+  await page.waitForSelector("#status table >> text=search provider");
+  await keep("status");
+  await page.click("#tab-try");
+  await page.check("#with-search");
+  await page.fill("#try .talk textarea", "I am jane.roe@corporation.com. What is the capital of France?");
+  await page.click("#try .talk button[type=submit]");
+  await page.waitForSelector("#try .answer[aria-busy=false] h3");
+  await page.click("#try details.code summary");
+  await page.waitForFunction(() => document.querySelector("#try details.code pre").textContent.includes("curl"));
+  await page.evaluate(() => { document.activeElement.blur(); scrollTo(0, 0); });
+  await keep("try-chat");
+  await page.click("#tab-errors");
+  await page.waitForSelector("#errors table");
+  await keep("errors");
+  await page.click("#tab-logs");
+  await page.locator("#logs tr", { hasText: "SvcLLM" }).locator(".link").first().click();
+  await page.waitForSelector("#logs .tree");
+  await keep("logs");
+  const headers = { Authorization: `Bearer ${plan.key}` }; // use is written every five seconds
+  while (!(await (await page.request.get(`${plan.url}/api/admin/usage`, { headers })).json()).rows.length);
+  await page.click("#tab-keys");
+  await page.waitForSelector("#keys table");
+  await page.fill("#keys form input >> nth=0", "agent-1");
+  await page.check("#scope-chat");
+  await page.click("#keys form button[type=submit]");
+  await page.waitForSelector("#keys table >> text=agent-1");
+  await keep("keys");
+  await page.click("#tab-ocr");
+  await work.ocr(page);
+  await keep("ocr");
+  return {};
+}
+
+/** A key is changed; plan: {name}. */
+async function edit() {
+  const page = await browser.newPage(), sent = [];
+  watch(page);
+  page.on("request", (request) => { if (request.method() === "PATCH") sent.push(request.postDataJSON()); });
+  await withKey(page);
+  await page.click("#tab-keys");
+  const row = page.locator("#keys tr", { hasText: plan.name });
+  await row.locator(".meter").first().waitFor();
+  const bars = await row.locator(".meter").allInnerTexts();
+  await row.locator("button:text('Edit')").click();
+  const values = await page.evaluate(() => ({ focus: document.activeElement.value, scopes: [...document.querySelectorAll("#keys form fieldset :checked")].map((each) => each.value), minute: document.querySelector("#keys [name=per_minute]").value }));
+  await page.fill("#keys [name=per_minute]", "");
+  await page.fill("#keys [name=tokens_per_day]", "5000");
+  await page.fill("#keys [name=name]", "night-agent");
+  await page.check("#scope-ocr");
+  await shoot(page, "keys-edit");
+  await page.click("#keys button:text('Save')");
+  await page.waitForSelector("#keys table >> text=night-agent");
+  await page.locator("#keys tr", { hasText: "night-agent" }).locator("button:text('Edit')").click();
+  await page.check("#keys [name=forever]");
+  await page.click("#keys button:text('Save')");
+  await page.waitForSelector("#keys >> text=is changed");
+  await page.waitForFunction(() => document.querySelector("#keys div > h2").textContent === "A new key");
+  return { bars, values, sent, row: await page.locator("#keys tr", { hasText: "night-agent" }).innerText() };
+}
+
+const parts = { pictures, edit, errors, tree, talk, configuration, tabs, widths, quiet };
 Object.assign(report, await parts[plan.part ?? "tabs"]());
 await browser.close();
 console.log(JSON.stringify(report));

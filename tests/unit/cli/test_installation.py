@@ -12,6 +12,7 @@ import pytest
 from gateway.access.keys import KeyFile, KeyRequest
 from gateway.cli.main import main
 from tests.support.connect_proxy import ConnectProxy, PrivateAuthority
+from tests.support.ports import free_port
 from tests.support.redis_server import running_redis
 from tests.support.upstream import Script, answer, raw, scripted_upstream, silent
 
@@ -358,7 +359,7 @@ def test_the_doctor_looks_at_what_an_installation_without_a_service_has(
     (machine.units / "gateway.service").unlink()
     monkeypatch.setenv("GATEWAY_CREDENTIAL_LLM", "not-a-real-key")
     monkeypatch.setenv("STATE_DIRECTORY", str(machine.state / "none"))
-    assert machine.run("doctor") == 1
+    assert machine.run("doctor", "--url", f"http://127.0.0.1:{free_port()}") == 1
     said = capsys.readouterr().out
     assert "it is started by hand" in said and "does not exist" in said and "make install-service" not in said
     assert "no gateway answers at http://" in said

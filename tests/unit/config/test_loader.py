@@ -184,6 +184,8 @@ def test_relative_tls_files_stand_under_the_state_directory_and_can_be_used(tmp_
     pair = '[server]\ntls = { cert = "server.pem", key = "server.key" }'
     config = load(tmp_path, pair)
     assert config.server.tls is not None and config.server.tls.cert == str(tmp_path / "server.pem")
+    shown = config_text(config)
+    assert "PRIVATE KEY" not in shown and load(tmp_path, shown) == config
     with pytest.raises(ConfigError, match=r"server\.tls\.cert: no such file"):
         load(tmp_path, pair.replace("server.pem", "none.pem"))
     with pytest.raises(ConfigError, match=r"server\.tls: .*the key must be that of the certificate"):

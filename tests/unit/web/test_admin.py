@@ -11,6 +11,7 @@ from gateway import schemas
 from gateway.access.keys import KeyFile, KeyRequest, record_to_json
 from gateway.domain import Json
 from gateway.shared_state.sqlite_state import STATE_FILE
+from tests.support.asking import send
 from tests.support.full_disk import files_end_at
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.used import use
@@ -51,11 +52,7 @@ async def test_usage_and_requests_have_the_name_of_a_key_that_there_is_or_was(
     keys = KeyFile(server.config.state_dir / server.config.access.keys_file)
     key, record = keys.create(KeyRequest("crawler", ("chat",)))
     await use(server.config.state_dir, record.id)
-    async with (
-        aiohttp.ClientSession(headers={"Authorization": f"Bearer {key}"}) as caller,
-        caller.get(f"{server.url}/v1/models") as reply,
-    ):
-        assert reply.status == 200
+    assert (await send(server, "/v1/models", method="GET", key=key))[0] == 200
     if is_revoked:
         keys.revoke(record.id)
     async with session.get("/api/admin/usage", params={"by": "key"}) as reply:

@@ -157,13 +157,13 @@ async def test_groups_are_written_by_themselves(tmp_path: Path) -> None:
 
 async def test_the_records_of_a_key_can_be_erased(tmp_path: Path) -> None:
     async with process(tmp_path) as history:
-        history.add([], [record(1), record(2, key="k2")])
+        history.add([], [record(2, key="k2"), record(1, status=500, code="server_error")])
         await history.write()
     file = StateFile(tmp_path / "state.sqlite3")
     assert await file.run(lambda connection: erase_records(connection, "k1")) == 1
     await file.close()
     async with process(tmp_path) as history:
-        assert await ids(history) == ["req_2"]
+        assert await ids(history) == ["req_2"] and await history.last("7d", "chat", "server_error") == []
 
 
 def test_files_of_the_version_before_are_removed_and_others_stay(tmp_path: Path) -> None:
