@@ -1,7 +1,6 @@
 """Background responses over a chat upstream: outliving their client, followed, cancelled, bounded."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import openai
@@ -13,12 +12,6 @@ from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.upstream import Held, Upstream
 
 LIMIT_S = 20
-
-
-@pytest.fixture
-async def client(server: InProcessGateway) -> AsyncIterator[Any]:
-    async with official(server) as made:
-        yield made
 
 
 async def until(client: Any, response_id: str, *statuses: str) -> Any:

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import orjson
@@ -68,35 +69,37 @@ async def test_silence_before_the_headers_is_504(hasty_server: InProcessGateway,
 BEGUN = [up.chunk({"role": "assistant", "content": ""}), up.chunk({"content": "Hel"}), up.chunk({"content": "lo"})]
 
 
-async def resets_late(exchange: up.Exchange) -> None:
-    await exchange.stream_head()
-    for piece in BEGUN:
-        await exchange.piece(piece)
-    await asyncio.sleep(0.1)
+def late(end: Callable[[Exchange], Awaitable[None]]) -> up.Script:
+    """A stream that begins well and ends so, once its beginning was read."""
+
+    async def script(exchange: Exchange) -> None:
+        await exchange.stream_head()
+        for piece in BEGUN:
+            await exchange.piece(piece)
+        await asyncio.sleep(0.1)
+        await end(exchange)
+
+    return script
+
+
+async def resets(exchange: Exchange) -> None:
     exchange.reset()
 
 
-async def breaks_a_chunk(exchange: up.Exchange) -> None:
-    await exchange.stream_head()
-    for piece in BEGUN:
-        await exchange.piece(piece)
-    await asyncio.sleep(0.1)
+async def breaks_a_chunk(exchange: Exchange) -> None:
     await exchange.raw(b"ZZZ not a chunk\r\n")
     await exchange.gone()
 
 
-async def one_endless_event(exchange: up.Exchange) -> None:
-    await exchange.stream_head()
-    for piece in BEGUN:
-        await exchange.piece(piece)
+async def one_endless_event(exchange: Exchange) -> None:
     for _ in range(100):
         await exchange.piece(b"x" * 60_000)
 
 
 LATE: dict[str, up.Script] = {
-    "reset": resets_late,
-    "a broken chunk": breaks_a_chunk,
-    "an endless event": one_endless_event,
+    "reset": late(resets),
+    "a broken chunk": late(breaks_a_chunk),
+    "an endless event": late(one_endless_event),
     "cut": up.stream(*BEGUN, end=False),
     "ended without a finish": up.stream(*BEGUN),
     "[DONE] without a finish": up.stream(*BEGUN, up.DONE),

@@ -2,14 +2,13 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import openai
 import pytest
 
 from tests.support import upstream as up
-from tests.support.asking import ask, official, send, toml
+from tests.support.asking import ask, send, toml
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.upstream import Exchange, Script, Upstream
 
@@ -25,12 +24,6 @@ TALK: list[dict[str, Any]] = [
     CALL,
     OUTPUT,
 ]
-
-
-@pytest.fixture
-async def client(server: InProcessGateway) -> AsyncIterator[Any]:
-    async with official(server) as made:
-        yield made
 
 
 def summarizing(text: str = "a.py was read") -> Script:

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import sqlite3
-from collections.abc import AsyncIterator
 from typing import Any
 
 import openai
@@ -15,12 +14,6 @@ from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.upstream import Upstream
 
 LIMIT_S = 20
-
-
-@pytest.fixture
-async def client(server: InProcessGateway) -> AsyncIterator[Any]:
-    async with official(server) as made:
-        yield made
 
 
 def said(number: int) -> Any:

@@ -1,7 +1,6 @@
 """`POST /v1/responses` over a chat upstream, read by the official client: objects, events, tools, state."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import openai
@@ -12,16 +11,11 @@ from openai.types.responses import ResponseOutputMessage
 from tests.support import upstream as up
 from tests.support.asking import ask, send
 from tests.support.gateways import InProcessGateway
+from tests.support.sockets import TEXT_EVENTS
 from tests.support.upstream import Upstream
 
 TOOL = {"type": "function", "name": "add", "description": "adds", "parameters": {"type": "object", "properties": {}}}
 LIMIT_S = 10
-
-
-@pytest.fixture
-async def client(server: InProcessGateway) -> AsyncIterator[openai.AsyncOpenAI]:
-    async with openai.AsyncOpenAI(base_url=server.url + "/v1", api_key=server.key, max_retries=0) as made:
-        yield made
 
 
 def call_chunks(number: int = 0, call_id: str = "c1", name: str = "add") -> list[bytes]:
@@ -62,11 +56,7 @@ async def test_a_text_is_a_whole_response_object(client: openai.AsyncOpenAI, ups
 async def test_a_streamed_text_has_the_exact_sequence(client: openai.AsyncOpenAI, upstream: Upstream) -> None:
     upstream.will(up.stream(*up.text_stream(["Hel", "lo"])))
     events = await raw_events(client, input="hello")
-    assert [event.type for event in events] == [
-        "response.created", "response.in_progress", "response.output_item.added", "response.content_part.added",
-        "response.output_text.delta", "response.output_text.delta", "response.output_text.done",
-        "response.content_part.done", "response.output_item.done", "response.completed",
-    ]  # fmt: skip
+    assert [event.type for event in events] == TEXT_EVENTS
     assert [event.sequence_number for event in events] == list(range(10))
     assert len({e.item_id for e in events if hasattr(e, "item_id")} | {events[2].item.id, events[-2].item.id}) == 1
     assert events[0].response.output == [] and events[0].response.status == "in_progress"

@@ -1,7 +1,6 @@
 """Tools of every kind on `POST /v1/responses`: namespaces, custom and built-in tools, whole, streamed, stored."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import openai
@@ -30,12 +29,6 @@ PATCH = {
     "type": "custom", "name": "apply_patch", "description": "Edits files.",
     "format": {"type": "grammar", "syntax": "lark", "definition": "start: /x/"},
 }  # fmt: skip
-
-
-@pytest.fixture
-async def client(server: InProcessGateway) -> AsyncIterator[openai.AsyncOpenAI]:
-    async with openai.AsyncOpenAI(base_url=server.url + "/v1", api_key=server.key, max_retries=0) as made:
-        yield made
 
 
 def calling(name: str, arguments: str, call_id: str = "c1") -> tuple[up.Script, up.Script]:

@@ -10,7 +10,7 @@ import pytest
 from tests.support import upstream as up
 from tests.support.asking import toml
 from tests.support.gateways import InProcessGateway, StartGateway
-from tests.support.sockets import LIMIT_S, opened
+from tests.support.sockets import LIMIT_S, TEXT_EVENTS, opened
 from tests.support.upstream import Exchange, Script, Upstream
 
 
@@ -30,11 +30,7 @@ async def test_a_response_has_the_events_of_a_stream_one_a_message(
     async with opened(server) as socket:
         events = await socket.turn(input="hello", stream=True)
         again = await socket.turn(input="hello")
-    assert [event["type"] for event in events] == [
-        "response.created", "response.in_progress", "response.output_item.added", "response.content_part.added",
-        "response.output_text.delta", "response.output_text.delta", "response.output_text.done",
-        "response.content_part.done", "response.output_item.done", "response.completed",
-    ]  # fmt: skip
+    assert [event["type"] for event in events] == TEXT_EVENTS
     for turn in (events, again):
         assert [event["sequence_number"] for event in turn] == list(range(10))
         assert all("stream_id" not in event for event in turn)
