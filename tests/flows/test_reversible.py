@@ -190,7 +190,7 @@ def opened(value: Any) -> Any:
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize(("arguments", "wanted"), ARGUMENTS)
-@pytest.mark.parametrize("size", [1, 5, 1_000])
+@pytest.mark.parametrize("size", [1, pytest.param(5, marks=pytest.mark.slow), 1_000])
 async def test_arguments_are_restored_however_they_are_spelt_and_nested(
     server: InProcessGateway, upstream: Upstream, path: str, arguments: str, wanted: Any, size: int
 ) -> None:
