@@ -2,7 +2,8 @@
 
 For each route and size it prints the longest block of the event loop, the CPU time and the peak of memory above idle.
 Up to 8 MB a body is a conversation of an agent: turns, tool calls and their results. A larger one holds an image, whose
-base64 is what is beyond 1 MB. Bounds: 50 ms at 1 MB and 150 ms at any size; six times the bytes and 64 MB.
+base64 is what is beyond 1 MB. Then come bodies with as many members of one kind as there may be in 8 MB.
+Bounds: 50 ms at 1 MB and 150 ms at any size; six times the bytes and 64 MB.
 """
 
 import argparse
@@ -10,14 +11,15 @@ import base64
 import random
 import sys
 import tempfile
+from collections.abc import Iterator
 from contextlib import nullcontext
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from tests.support.loop_block import SETTINGS, Cost, MeasuredGateway
+from bench.loop_block import SETTINGS, Cost, MeasuredGateway
 
 MIB = 1 << 20
 ROUTES = {
@@ -148,22 +150,52 @@ def measure(gateway: MeasuredGateway, route: str, size: int, times: int = 3) -> 
     """The least costly of some requests, each with a body of its own, and the bytes of a body."""
     raws = [body(route, size, seed) for seed in range(1, times + 1)]
     with gateway.streaming(*native_events()) if route == "native stream" else nullcontext():
-        costs = [gateway.send(ROUTES[route], raw) for raw in raws]
-    best = min(costs, key=lambda cost: cost.block_s)
-    return best, len(raws[0])
+        return _measured(gateway, route, raws)
+
+
+def _measured(gateway: MeasuredGateway, route: str, raws: list[bytes]) -> tuple[Cost, int]:
+    costs = [gateway.send(ROUTES[route], raw) for raw in raws]
+    return min(costs, key=lambda cost: cost.block_s), len(raws[0])
+
+
+DENSE = {
+    "empty lists": ("[%s]", "[]", 99_000), "objects": ("[%s]", '{"a b":"x y"}', 49_000),
+    "strings": ("[%s]", '"ab"', 99_000), "long strings": ("[%s]", '"%76d "', 99_000),
+    "deep lists": ("[%s]", "[[[[1]]]]", 24_000), "members": ("{%s}", '"a %d":"x y"', 99_000),
+    "names": ("{%s}", '"%d":null', 399_000), "number names": ("{%s}", '"a %d":1', 399_000),
+    "object names": ("[%s]", '{"%d a":1,"b%d":2,"c%d":3,"e%d":4}', 99_000),
+    "numbers": ("[%s]", "7", 999_000), "long numbers": ("[%s]", "453914880%d", 520_000),
+    "nulls": ("[%s]", "null", 1_600_000),
+}  # fmt: skip
+"""What may be most of in 8 MB: (list or object of members, a member in which `%d` is its number, how many)."""
+
+
+def dense_bodies() -> Iterator[tuple[str, str, bytes]]:
+    """`(name, route, body)` of bodies of as much as there may be, and of JSON in the output of a tool."""
+    for name, (holder, member, count) in DENSE.items():
+        members = ",".join([member % ((number,) * member.count("%")) for number in range(count)])
+        asked = b'{"model":"SvcLLM","messages":[{"role":"user","content":"x"}],"more":%b}'
+        yield name, "chat", asked % (holder % members).encode()
+    output = '[{"type":"input_image"}' + ",[]" * 2_600_000 + "]"
+    call = {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"}
+    items = [{"role": "user", "content": "x"}, call, {"type": "function_call_output", "call_id": "a", "output": output}]
+    yield "tool's JSON", "responses", orjson.dumps({"model": "SvcLLM", "input": items})
 
 
 def main() -> int:
-    """Prints a row for each route and size; 1 if a bound is broken."""
+    """Prints a row for each route and size, and for each dense body; 1 if a bound is broken."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mib", type=int, nargs="+", default=[1, 8, 26])
     sizes, failed = parser.parse_args().mib, False
     with tempfile.TemporaryDirectory() as folder, MeasuredGateway(Path(folder), SETTINGS + NATIVE) as gateway:
         print(f"{'route':14}{'MB':>6}{'status':>8}{'block ms':>10}{'CPU ms':>8}{'memory MB':>11}{'times':>7}")
-        for size, route in product(sizes, ROUTES):
-            cost, length = measure(gateway, route, size * MIB - (64 << 10))
+        rows = (
+            (route, size, *measure(gateway, route, size * MIB - (64 << 10))) for size, route in product(sizes, ROUTES)
+        )
+        dense = ((name, 8, *_measured(gateway, route, [raw] * 2)) for name, route, raw in dense_bodies())
+        for route, size, cost, length in chain(rows, dense):
             fits = cost.block_s < (0.05 if size <= 1 else 0.15) and cost.memory_bytes < 6 * length + 64 * MIB
-            failed = failed or not fits
+            failed = failed or not fits or cost.status != 200
             print(
                 f"{route:14}{length / 1e6:6.1f}{cost.status:8}{cost.block_s * 1e3:10.0f}{cost.cpu_s * 1e3:8.0f}"
                 f"{cost.memory_bytes / 1e6:11.0f}{cost.memory_bytes / length:7.1f}{'' if fits else '  !'}"

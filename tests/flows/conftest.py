@@ -1,10 +1,12 @@
 """Fixtures of several files: a gateway between a scripted model and a scripted search."""
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
-from tests.support.gateways import StartGateway
+from tests.support.asking import official
+from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.hosted_search import Scene, scene
 
 
@@ -12,4 +14,11 @@ from tests.support.hosted_search import Scene, scene
 async def stage(start_gateway: StartGateway) -> AsyncIterator[Scene]:
     """A gateway between a scripted model and a scripted search provider; files with other needs have their own."""
     async with scene(start_gateway) as made:
+        yield made
+
+
+@pytest.fixture
+async def client(server: InProcessGateway) -> AsyncIterator[Any]:
+    """openai-python for the gateway; files with another client have their own."""
+    async with official(server) as made:
         yield made

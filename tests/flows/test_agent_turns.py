@@ -1,10 +1,7 @@
 """Turns of agents that mix what other files test one by one: searches, own calls, failures, limits, old items."""
 
-import asyncio
 from typing import Any
 
-import aiohttp
-import pytest
 from aiohttp import web
 
 from tests.support import upstream as up
@@ -21,14 +18,10 @@ from tests.support.hosted_search import (
     search,
     visible,
 )
+from tests.support.messages_route import PIXEL
 
-LEFT_S = 1.0
 ADD = {"type": "function", "name": "add", "parameters": {"type": "object", "properties": {}}}
 PARIS = "https://a.example.com/paris"
-PIXEL = (
-    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5E"
-    "rkJggg=="
-)
 
 
 async def test_two_searches_beside_two_calls_of_the_caller_are_all_answered_in_the_next_turn(stage: Scene) -> None:
@@ -48,38 +41,6 @@ async def test_two_searches_beside_two_calls_of_the_caller_are_all_answered_in_t
     answered = [message["tool_call_id"] for message in messages if message["role"] == "tool"]
     assert len(made) == 4 and sorted(made) == sorted(answered) and {each["call_id"] for each in calls} <= set(made)
     assert visible(message_of(second)) == [("[1]", PARIS)]
-
-
-@pytest.mark.parametrize("path", ["/v1/responses", "/v1/chat/completions", "/v1/messages"])
-async def test_a_page_that_is_opened_is_let_go_when_the_client_leaves(stage: Scene, path: str) -> None:
-    waiting, released = asyncio.Event(), asyncio.Event()
-
-    async def silent(request: web.Request) -> web.StreamResponse:
-        waiting.set()
-        try:
-            await asyncio.sleep(30)
-        finally:
-            released.set()
-        raise AssertionError("nobody left")
-
-    stage.site.pages["/slow"] = silent
-    page = f"{stage.site.url}/slow"
-    question: dict[str, Any] = {"messages": [{"role": "user", "content": f"Read {page}"}]}
-    if path.endswith("responses"):
-        question = {"input": f"Read {page}", "tools": [SEARCH]}
-    elif path.endswith("completions"):
-        question["web_search_options"] = {}
-    else:
-        question |= {"max_tokens": 99, "tools": [{"type": "web_search_20250305", "name": "web_search"}]}
-    stage.model.will(round_of(call("open_page", url=page)))
-    async with aiohttp.ClientSession(stage.server.url, headers=stage.server.headers) as session:
-        asking = asyncio.create_task(session.post(path, json={"model": "SvcLLM", "stream": True, **question}))
-        await asyncio.wait_for(waiting.wait(), 8)
-        if asking.done():
-            (await asking).close()
-        asking.cancel()
-        await asyncio.wait({asking})
-    await asyncio.wait_for(released.wait(), LEFT_S)
 
 
 async def test_a_search_that_fails_in_the_second_round_keeps_what_the_first_one_found(stage: Scene) -> None:
@@ -116,24 +77,6 @@ async def test_reasoning_before_each_search_is_an_item_of_its_own(stage: Scene) 
     assert [item["summary"][0]["text"] for item in response["output"] if item["type"] == "reasoning"] == ["a", "b"]
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
-        ("web_search", {"query": ""}),
-        ("web_search", {"query": 7}),
-        ("open_page", {"url": "https://never.example.net/shown"}),
-        ("open_page", {"url": "file:///etc/passwd"}),
-        ("find_in_page", {"url": PARIS}),
-    ],
-)
-async def test_a_call_that_makes_no_sense_is_told_to_the_model(stage: Scene, name: str, arguments: Any) -> None:
-    stage.model.will(round_of(call(name, **arguments)), round_of("I do not know."))
-    response = await respond(stage)
-    check_events(stage.extra)
-    assert response["output"][0]["status"] == "failed" and message_of(response)["text"] == "I do not know."
-    assert stage.provider.asked == [] and stage.sent[1]["messages"][-1]["content"].startswith("This call failed")
-
-
 async def test_a_search_without_results_goes_on_without_sources(stage: Scene) -> None:
     stage.provider.results = []
     stage.model.will(round_of(search()), round_of("Nothing found [1]."))
@@ -144,7 +87,7 @@ async def test_a_search_without_results_goes_on_without_sources(stage: Scene) ->
 
 
 async def test_items_of_every_kind_in_a_history_keep_their_order(stage: Scene) -> None:
-    image = {"type": "input_image", "image_url": PIXEL}
+    image = {"type": "input_image", "image_url": f"data:image/png;base64,{PIXEL}"}
     history: list[dict[str, Any]] = [
         {"role": "user", "content": "a"},
         {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "hm"}]},

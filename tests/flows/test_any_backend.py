@@ -21,7 +21,7 @@ from tests.support.backends import (
     refuses_efforts,
     script_of,
 )
-from tests.support.gateways import StartGateway
+from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.sockets import opened
 from tests.support.talks import ROUTES, Talk, Turn, read_response
 from tests.support.upstream import Upstream
@@ -52,7 +52,9 @@ async def test_a_plain_answer(
     assert (turn.status, turn.text) == (200, FINAL), (turn.raw, refused)
 
 
-@pytest.mark.parametrize("careful", [pytest.param(False, id="all"), pytest.param(True, id="documented")])
+@pytest.mark.parametrize(
+    "careful", [pytest.param(False, id="all", marks=pytest.mark.slow), pytest.param(True, id="documented")]
+)
 @pytest.mark.parametrize("stream", MODES)
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name.replace(" ", "-"))
@@ -83,9 +85,8 @@ CELLS = [
 
 @pytest.mark.parametrize(("form", "route", "stream"), CELLS)
 async def test_an_answer_in_any_form_says_the_same(
-    start_gateway: StartGateway, upstream: Upstream, form: Form, route: str, stream: bool
+    server: InProcessGateway, upstream: Upstream, form: Form, route: str, stream: bool
 ) -> None:
-    server = await start_gateway(toml(upstream))
     upstream.will(form.script(stream=stream))
     if route == "socket":
         async with opened(server) as socket:
@@ -97,7 +98,7 @@ async def test_an_answer_in_any_form_says_the_same(
         more: dict[str, Any] = THINKING if route == "messages" and form.thoughts else {}
         turn = await Talk(server, route, stream=stream, **more).say("Which?")
     assert form.refused == ("the picture is missing" in str(turn.raw.get("error"))), turn.raw
-    assert (turn.text, turn.thoughts, [call[1:] for call in turn.calls]) == (form.text, form.thoughts, form.calls)
+    assert (turn.text, turn.thoughts, [list(call[1:]) for call in turn.calls]) == (form.text, form.thoughts, form.calls)
     assert len({call[0] for call in turn.calls}) == len(turn.calls)
 
 
@@ -128,8 +129,7 @@ async def test_what_a_request_asks_for_reaches_the_upstream_in_its_words(
         assert {field: upstream.last.body.get(field) for field in wanted} == wanted
 
 
-async def test_a_refused_value_changes_no_later_request(start_gateway: StartGateway, upstream: Upstream) -> None:
-    server = await start_gateway(toml(upstream))
+async def test_a_refused_value_changes_no_later_request(server: InProcessGateway, upstream: Upstream) -> None:
     upstream.will(refuses_efforts(("low", "high")))
     for temperature, effort in ((1.7, "max"), (0.1, "low")):
         fields: dict[str, Any] = {"temperature": temperature, "reasoning_effort": effort}

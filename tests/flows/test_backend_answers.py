@@ -10,7 +10,7 @@ import pytest
 from tests.support import upstream as up
 from tests.support.asking import OFF, ask, send, toml
 from tests.support.backends import call
-from tests.support.gateways import StartGateway
+from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.talks import Talk
 from tests.support.upstream import Upstream
 
@@ -36,9 +36,8 @@ ENDS = {
 @pytest.mark.parametrize("number", range(3))
 @pytest.mark.parametrize("word", ENDS)
 async def test_every_end_has_the_word_of_its_class(
-    start_gateway: StartGateway, upstream: Upstream, word: str, number: int, stream: bool
+    server: InProcessGateway, upstream: Upstream, word: str, number: int, stream: bool
 ) -> None:
-    server = await start_gateway(toml(upstream))
     upstream.will(answer_of({"content": "Some text"}, word, stream=stream))
     turn = await Talk(server, ROUTES[number], stream=stream, tools=[]).say("hi")
     assert (turn.status, turn.end) == (200, ENDS[word][number])
@@ -48,9 +47,8 @@ async def test_every_end_has_the_word_of_its_class(
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("word", ["DEADLINE_ERROR", "UNEXPECTED_TOOL_CALL", "something_new"])
 async def test_an_end_that_is_a_failure_or_that_nobody_knows_is_an_error(
-    start_gateway: StartGateway, upstream: Upstream, word: str, route: str, stream: bool
+    server: InProcessGateway, upstream: Upstream, word: str, route: str, stream: bool
 ) -> None:
-    server = await start_gateway(toml(upstream))
     upstream.will(answer_of({"content": "Some text"}, word, stream=stream))
     turn = await Talk(server, route, stream=stream, tools=[]).say("hi")
     assert turn.status == 502 or turn.raw.get("error")
@@ -59,9 +57,8 @@ async def test_an_end_that_is_a_failure_or_that_nobody_knows_is_an_error(
 @pytest.mark.parametrize("stream", MODES)
 @pytest.mark.parametrize("route", ROUTES)
 async def test_an_error_in_an_answer_has_its_status_and_words(
-    start_gateway: StartGateway, upstream: Upstream, route: str, stream: bool
+    server: InProcessGateway, upstream: Upstream, route: str, stream: bool
 ) -> None:
-    server = await start_gateway(toml(upstream))
     error = {"error": {"type": "invalid_request_error", "message": "min_p must be below 1", "param": "min_p"}}
     upstream.will(up.stream(up.frame(error), up.DONE) if stream else up.answer([error]))
     turn = await Talk(server, route, stream=stream, tools=[]).say("hi")
@@ -71,15 +68,20 @@ async def test_an_error_in_an_answer_has_its_status_and_words(
 @pytest.mark.parametrize("stream", MODES)
 @pytest.mark.parametrize("route", ROUTES)
 async def test_a_conversation_that_is_too_long_is_told_so_that_agents_compact(
-    start_gateway: StartGateway, upstream: Upstream, route: str, stream: bool
+    server: InProcessGateway, upstream: Upstream, route: str, stream: bool
 ) -> None:
-    server = await start_gateway(toml(upstream))
-    upstream.will(up.answer({"error": {"message": "The prompt exceeds the model's limit of 900 tokens"}}, status=400))
+    upstream.will(
+        up.answer(
+            {"error": {"message": "maximum context length is 4096 tokens. However, you requested 5024 tokens"}},
+            status=400,
+        )
+    )
     turn = await Talk(server, route, stream=stream, tools=[]).say("hi")
     if route == "messages":
-        assert turn.status == 400 and turn.raw["error"]["message"].startswith("prompt is too long")
+        assert turn.status == 400 and turn.raw["error"]["message"] == "prompt is too long: 5024 tokens > 4096 maximum"
     else:
         assert turn.raw["error"]["code"] == "context_length_exceeded"
+        assert route != "chat" or turn.raw["error"]["param"] == "messages"
         is_event = route == "responses" and stream
         assert turn.status == (200 if is_event else 400)
         assert not is_event or [event["type"] for event in turn.events][::3] == ["response.created", "response.failed"]
@@ -90,9 +92,8 @@ async def test_a_conversation_that_is_too_long_is_told_so_that_agents_compact(
     [({"Retry_After": "3.4"}, "4"), ({"retry_after_ms": "1500"}, "2"), ({"Retry_After": "-2"}, None)],
 )
 async def test_a_wait_is_told_in_whole_seconds(
-    start_gateway: StartGateway, upstream: Upstream, headers: dict[str, str], wait: str | None
+    server: InProcessGateway, upstream: Upstream, headers: dict[str, str], wait: str | None
 ) -> None:
-    server = await start_gateway(toml(upstream))
     upstream.will(up.answer({"error": {"message": "busy"}}, status=429, **headers))
     status, _, told = await ask(server)
     assert (status, told.get("Retry-After")) == (429, wait)
@@ -100,9 +101,8 @@ async def test_a_wait_is_told_in_whole_seconds(
 
 @pytest.mark.parametrize("stream", MODES)
 async def test_cached_and_written_tokens_and_what_else_is_counted_reach_each_route(
-    start_gateway: StartGateway, upstream: Upstream, stream: bool
+    server: InProcessGateway, upstream: Upstream, stream: bool
 ) -> None:
-    server = await start_gateway(toml(upstream))
     usage = {"prompt_tokens": 50, "completion_tokens": 2, "total_tokens": 52, "cache_read_tokens": 30,
              "prompt_tokens_details": {"cache_creation_tokens": 15}, "cost": 0.25}  # fmt: skip
     seen = []
@@ -120,9 +120,8 @@ async def test_cached_and_written_tokens_and_what_else_is_counted_reach_each_rou
 
 @pytest.mark.parametrize("stream", MODES)
 async def test_members_that_nobody_knows_reach_the_chat_client(
-    start_gateway: StartGateway, upstream: Upstream, stream: bool
+    server: InProcessGateway, upstream: Upstream, stream: bool
 ) -> None:
-    server = await start_gateway(toml(upstream))
     message = {"content": "A map.", "pictures": [{"url": "data:image/png;base64,iVBORw0KGgo="}], "mood": "calm"}
     upstream.will(answer_of(message, stream=stream, sources=["https://a.example"], service_tier="flex"))
     turn = await Talk(server, "chat", stream=stream, tools=[]).say("hi")
@@ -133,9 +132,8 @@ async def test_members_that_nobody_knows_reach_the_chat_client(
 
 @pytest.mark.parametrize("route", ROUTES)
 async def test_calls_of_one_index_and_id_are_several_calls(
-    start_gateway: StartGateway, upstream: Upstream, route: str
+    server: InProcessGateway, upstream: Upstream, route: str
 ) -> None:
-    server = await start_gateway(toml(upstream))
     same = [{**call(number), "id": "c", "index": 0} for number in range(3)]
     upstream.will(up.stream(*(up.chunk({"tool_calls": [each]}) for each in same), up.chunk({}, "tool_calls"), up.DONE))
     turn = await Talk(server, route, stream=True).say("hi")
@@ -167,9 +165,8 @@ async def test_another_upstream_gets_nothing_of_the_first_ones_thoughts(
 
 
 async def test_a_compressed_body_is_read_and_one_that_is_too_long_is_not(
-    start_gateway: StartGateway, upstream: Upstream
+    server: InProcessGateway, upstream: Upstream
 ) -> None:
-    server = await start_gateway(toml(upstream))
     upstream.will(up.answer())
     body = orjson.dumps({"model": "SvcLLM", "input": "hi"})
     for raw, status in ((gzip.compress(body), 200), (gzip.compress(bytes(80_000_000)), 413), (b"{}", 400)):
@@ -195,8 +192,7 @@ async def test_a_fault_of_an_upstream_is_told_to_the_operator_without_its_addres
     assert "upstream-1 of SvcLLM keeps failing" in str(ready["notes"])
 
 
-async def test_a_list_of_models_is_in_the_form_of_its_reader(start_gateway: StartGateway, upstream: Upstream) -> None:
-    server = await start_gateway(toml(upstream))
+async def test_a_list_of_models_is_in_the_form_of_its_reader(server: InProcessGateway, upstream: Upstream) -> None:
     claude = {"anthropic_version": "2023-06-01"}
     _, codex, _ = await send(server, "/v1/models?client_version=0.1", method="GET")
     assert [model["slug"] for model in codex["models"]] == ["SvcLLM"]

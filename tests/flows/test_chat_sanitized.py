@@ -5,12 +5,11 @@ import json
 import re
 from typing import Any
 
-import openai
-import orjson
 import pytest
 
 from tests.support import upstream as up
-from tests.support.asking import MCP, ask, ask_stream, call_tool, said, send, toml
+from tests.support.asking import CHAT, MCP, MESSAGES, RESPONSES, ask, ask_stream, call_tool, said, send, toml
+from tests.support.doors import TOOLS, Told, told_by
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.upstream import Upstream
 from tests.support.web_tools import tool_call
@@ -20,6 +19,7 @@ PIECES = ["My card is 4539 ", "1488 03", "43 6467", " you see"]
 MASKED = "My card is [REDACTED:CREDIT_CARD] you see"
 KEY, MAIL = "AKIA" + "QWERTY7Z" * 2, "jane.doe@posthaus.org"
 GUARDED = '[guardrail]\nenabled = "on"\n[sanitize]\nroutes = ["websearch", "chat"]\n'
+PATHS = (CHAT, RESPONSES, MESSAGES)
 ROUTES = '[guardrail]\nenabled = "off"\n[sanitize]\nroutes = ["chat", "responses"]\n'
 
 
@@ -31,10 +31,6 @@ async def cleaning(start_gateway: StartGateway, upstream: Upstream) -> InProcess
 @pytest.fixture
 async def blocking(start_gateway: StartGateway, upstream: Upstream) -> InProcessGateway:
     return await start_gateway(toml(upstream) + ROUTES + '[sanitize.actions.responses]\nCREDIT_CARD = "block"\n')
-
-
-async def responses_stream(server: InProcessGateway) -> list[Any]:
-    return list((await ask(server, "/v1/responses", input="x", stream=True))[1])
 
 
 def user(text: str) -> list[dict[str, Any]]:
@@ -57,12 +53,20 @@ async def test_the_upstream_never_sees_what_was_masked(cleaning: InProcessGatewa
     assert answer["choices"][0]["message"]["content"] == "your key [REDACTED:SECRET]"
     log = cleaning.log_text()
     assert not re.search(r"\b4539\b", log) and MAIL not in log and '"CREDIT_CARD"' in log
-    _, answer, _ = await ask(cleaning, "/v1/responses", input=f"pay {CARD}")
-    assert upstream.last.body["messages"][0]["content"] == "pay [REDACTED:CREDIT_CARD]" and KEY not in str(answer)
 
 
-async def test_chat_is_left_alone_unless_it_is_named_in_routes(start_gateway: StartGateway, upstream: Upstream) -> None:
-    server = await start_gateway(toml(upstream))
+@pytest.mark.parametrize("path", PATHS)
+async def test_a_whole_answer_is_masked_and_says_so(cleaning: InProcessGateway, upstream: Upstream, path: str) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "send", "arguments": json.dumps({"to": CARD})}}
+    upstream.will(up.answer(up.completion(f"your key {KEY}", "tool_calls", tool_calls=[call])))
+    told = await told_by(cleaning, path, f"pay {CARD}", tools=[TOOLS[path]])
+    assert upstream.last.body["messages"][0]["content"] == "pay [REDACTED:CREDIT_CARD]"
+    assert told.text == "your key [REDACTED:SECRET]" and KEY not in told.shown and CARD not in told.shown
+    assert [json.loads(each) for each in told.arguments] == [{"to": "[REDACTED:CREDIT_CARD]"}]
+    assert re.search(r'"redacted":\{("CREDIT_CARD":2|"SECRET":1|,)+\}', told.shown)
+
+
+async def test_chat_is_left_alone_unless_it_is_named_in_routes(server: InProcessGateway, upstream: Upstream) -> None:
     upstream.will(up.answer(up.completion(f"key {KEY}")))
     _, answer, _ = await ask(server, messages=user(f"card {CARD}"))
     assert CARD in str(upstream.last.body) and KEY in str(answer)
@@ -116,11 +120,30 @@ async def test_an_earlier_turn_that_must_not_pass_is_refused_by_name(
     assert len(upstream.seen) == 1
 
 
-async def test_a_value_split_over_chunks_is_masked(cleaning: InProcessGateway, upstream: Upstream) -> None:
-    upstream.will(up.stream(*up.text_stream(PIECES)))
-    _, events = await ask_stream(cleaning)
-    assert said(events) == MASKED and events[-1] is None
-    assert events[-2]["choices"][0]["finish_reason"] == "stop"
+STREAMED: dict[str, list[bytes]] = {
+    "text": [up.chunk({"content": piece}) for piece in PIECES],
+    "thinking": [up.chunk({"reasoning_content": piece}) for piece in ("4539 14", "88 0343 64", "67 !")],
+    "arguments": [up.chunk({"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "send", "arguments": ""}}]})]
+    + [up.chunk({"tool_calls": [{"index": 0, "function": {"arguments": piece}}]})
+       for piece in ('{"to":"4539 14', "88 0343", ' 6467"}')],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", STREAMED)
+@pytest.mark.parametrize("path", PATHS)
+async def test_a_value_split_over_pieces_is_masked(
+    cleaning: InProcessGateway, upstream: Upstream, path: str, case: str
+) -> None:
+    upstream.will(up.stream(*STREAMED[case], up.chunk({}, "stop"), up.DONE))
+    more: dict[str, Any] = {"thinking": {"type": "enabled"}} if path == MESSAGES else {}
+    told = await told_by(cleaning, path, stream=True, tools=[TOOLS[path]], **more)
+    assert told.error is None and not re.search("0343|1488", told.shown)
+    assert told.text == (MASKED if case == "text" else "")
+    assert told.arguments == (('{"to":"[REDACTED:CREDIT_CARD]"}',) if case == "arguments" else ())
+    if path == RESPONSES:
+        assert [event["sequence_number"] for event in told.events] == list(range(len(told.events)))
+        assert case != "text" or told.answer["output"][0]["content"][0]["text"] == MASKED
+    assert all(event.keys() == {"type", "index"} for event in told.events if event.get("type") == "content_block_stop")
 
 
 async def test_relayed_chunks_keep_their_escapes_and_scripts_beside_what_is_masked(
@@ -132,83 +155,50 @@ async def test_relayed_chunks_keep_their_escapes_and_scripts_beside_what_is_mask
     assert said(events) == "".join(pieces).replace(CARD, "[REDACTED:CREDIT_CARD]")
 
 
-async def test_a_value_split_over_response_events_is_masked_in_all_of_them(
-    cleaning: InProcessGateway, upstream: Upstream
+def end_of(path: str, told: Told) -> Any:
+    """The reason for which an answer ended."""
+    if path == CHAT:
+        chunks = told.events or (told.answer,)
+        return [choice["finish_reason"] for chunk in chunks for choice in chunk["choices"]][-1]
+    if path == RESPONSES:
+        return told.answer["incomplete_details"]["reason"]
+    return told.events[-2]["delta"]["stop_reason"] if told.events else told.answer["stop_reason"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("path", PATHS)
+async def test_a_blocked_answer_is_a_good_one_that_ends_before_the_finding_and_says_why(
+    blocking: InProcessGateway, upstream: Upstream, path: str, stream: bool
 ) -> None:
-    upstream.will(up.stream(*up.text_stream(PIECES)))
-    events = await responses_stream(cleaning)
-    deltas = "".join(e["delta"] for e in events if e["type"] == "response.output_text.delta")
-    done = next(e["text"] for e in events if e["type"] == "response.output_text.done")
-    final = events[-1]["response"]["output"][0]["content"][0]["text"]
-    assert deltas == done == final == MASKED
-    assert [e["sequence_number"] for e in events] == list(range(len(events)))
-
-
-async def test_a_blocked_chat_stream_ends_with_content_filter(blocking: InProcessGateway, upstream: Upstream) -> None:
-    upstream.will(up.stream(*up.text_stream(PIECES)))
-    _, events = await ask_stream(blocking)
-    assert said(events).strip() == "My card is" and events[-1] is None
-    ending = events[-2]
-    (choice,) = ending["choices"]
-    report = choice.pop("provider_specific_fields")["sanitization"]
-    assert report == {"redacted": {"CREDIT_CARD": 1}, "flagged": {}}
-    assert choice == {"index": 0, "delta": {}, "logprobs": None, "finish_reason": "content_filter"}
-    for name in ("id", "object", "created", "model"):
-        assert {event[name] for event in events[:-1]} == {ending[name]}
-    assert ending["model"] == "SvcLLM"
+    upstream.will(up.stream(*up.text_stream(PIECES)) if stream else up.answer(up.completion("".join(PIECES))))
+    told = await told_by(blocking, path, stream=stream)
+    assert (told.status, told.text.rstrip()) == (200, "My card is")
+    assert end_of(path, told) == ("refusal" if path == MESSAGES else "content_filter")
+    assert '"redacted":{"CREDIT_CARD":1},"flagged":{}' in told.shown
+    assert not any(piece in told.shown for piece in PIECES[1:3])
+    if stream and path == RESPONSES:
+        assert told.events[-1]["type"] == "response.incomplete" and told.answer["usage"]["input_tokens"] > 0
+        assert [event["sequence_number"] for event in told.events] == list(range(len(told.events)))
+    if stream and path == MESSAGES:
+        kinds = [event["type"] for event in told.events]
+        assert kinds.count("content_block_start") == kinds.count("content_block_stop") == 1
+        assert kinds[-2:] == ["message_delta", "message_stop"]
 
 
 async def test_a_blocked_chat_stream_tells_its_usage_when_asked(blocking: InProcessGateway, upstream: Upstream) -> None:
     upstream.will(up.stream(*up.text_stream(PIECES)))
     _, events = await ask_stream(blocking, stream_options={"include_usage": True})
     *chunks, ending, told, done = events
-    assert done is None and ending["choices"][0]["finish_reason"] == "content_filter"
+    choice = {name: value for name, value in ending["choices"][0].items() if name != "provider_specific_fields"}
+    assert done is None
+    assert choice == {"index": 0, "delta": {}, "logprobs": None, "finish_reason": "content_filter"}
+    for name in ("id", "object", "created", "model"):
+        assert {event[name] for event in chunks} == {ending[name]}
     assert all(event["usage"] is None for event in (*chunks, ending))
     usage = told["usage"]
     assert told["choices"] == [] and told["id"] == ending["id"]
     assert usage["prompt_tokens"] in (2, 3) and usage["completion_tokens"] > 0  # estimated, or the upstream's own
     assert usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"]
-
-
-@pytest.mark.slow  # through the official client
-async def test_the_clients_own_accumulator_follows_a_blocked_chat_stream(
-    blocking: InProcessGateway, upstream: Upstream
-) -> None:
-    upstream.will(up.stream(*up.text_stream(PIECES)))
-    client = openai.AsyncOpenAI(base_url=blocking.url + "/v1", api_key=blocking.key, max_retries=0, timeout=8)
-    async with (
-        client,
-        client.chat.completions.stream(
-            model="SvcLLM", messages=[{"role": "user", "content": "hello"}], stream_options={"include_usage": True}
-        ) as stream,
-    ):
-        kinds = [event.type async for event in stream]
-        snapshot = stream.current_completion_snapshot
-    assert snapshot.choices[0].finish_reason == "content_filter" and snapshot.usage is not None
-    assert kinds[-1] == "chunk" and (snapshot.choices[0].message.content or "").strip() == "My card is"
-
-
-async def test_a_blocked_responses_stream_ends_incomplete(blocking: InProcessGateway, upstream: Upstream) -> None:
-    upstream.will(up.stream(*up.text_stream(PIECES)))
-    events = await responses_stream(blocking)
-    assert events[-1]["type"] == "response.incomplete"
-    assert events[-1]["response"]["incomplete_details"] == {"reason": "content_filter"}
-    assert events[-1]["response"]["usage"]["input_tokens"] > 0
-    assert [e["sequence_number"] for e in events] == list(range(len(events)))
-    said = orjson.dumps(events).decode()
-    assert not any(piece in said for piece in PIECES[1:3])
-
-
-async def test_a_blocked_whole_answer_is_a_200_that_says_so(blocking: InProcessGateway, upstream: Upstream) -> None:
-    upstream.will(up.answer(up.completion("".join(PIECES))))
-    status, data, _ = await ask(blocking)
-    assert status == 200 and data["choices"][0]["finish_reason"] == "content_filter"
-    assert data["choices"][0]["message"]["content"] == "My card is ", "the text up to the finding"
-    status, answer, _ = await ask(blocking, "/v1/responses", input="x")
-    assert status == 200 and answer["incomplete_details"] == {"reason": "content_filter"}
-    assert [part["text"] for part in answer["output"][0]["content"]] == ["My card is "]
-    said = orjson.dumps([data, answer]).decode()
-    assert not any(piece in said for piece in PIECES[1:3])
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -1,11 +1,8 @@
 """Claude Code against the gateway, before a scripted model: a session with a tool call, and one whose upstream dies."""
 
-import asyncio
 import itertools
 import json
-import os
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +13,7 @@ from tests.support import upstream as up
 from tests.support.asking import toml
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.hosted_search import call, round_of, scene, search
-from tests.support.official import fetch_modules, fetching
+from tests.support.official import fetch_modules, fetching, run
 from tests.support.paths import CLIENTS
 from tests.support.upstream import Upstream
 
@@ -47,24 +44,16 @@ async def run_claude(
     home = folder / "home"
     home.mkdir()
     environment = {
-        "HOME": str(home), "PATH": os.environ["PATH"], "ANTHROPIC_BASE_URL": server.url,
+        "HOME": str(home), "ANTHROPIC_BASE_URL": server.url,
         "ANTHROPIC_AUTH_TOKEN": server.key, "ANTHROPIC_MODEL": "claude-alias", "ANTHROPIC_SMALL_FAST_MODEL": "SvcLLM",
         "ANTHROPIC_DEFAULT_HAIKU_MODEL": "SvcLLM", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "CLAUDE_CODE_MAX_RETRIES": "1", "DISABLE_AUTOUPDATER": "1", "DISABLE_TELEMETRY": "1",
         "GATEWAY_KEY": server.key, **variables,
     }  # fmt: skip
-    process = await asyncio.create_subprocess_exec(
-        program, "-p", prompt, "--output-format", "json", "--strict-mcp-config", *options,
-        cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
-    try:
-        out, err = await asyncio.wait_for(process.communicate(), LIMIT_S)
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    assert out, err.decode()[-2000:]
-    return process.returncode or 0, str(json.loads(out)["result"])
+    command = [str(program), "-p", prompt, "--output-format", "json", "--strict-mcp-config", *options]
+    code, out, err = await run(command, folder=folder, env=environment)
+    assert out, err[-2000:]
+    return code, str(json.loads(out)["result"])
 
 
 async def start(start_gateway: StartGateway, upstream: Upstream) -> InProcessGateway:
@@ -145,29 +134,9 @@ def without_marks(value: Any) -> Any:
 
 def native_events(name: str, text: str, call: tuple[str, str, Any] | None) -> list[bytes]:
     """A stream in Anthropic's form: signed thoughts, then a call or a text."""
-    message: Any = {"id": name, "type": "message", "role": "assistant", "model": "m", "content": [],
-               "stop_reason": None, "usage": {"input_tokens": 9, "output_tokens": 1}}  # fmt: skip
-    if call is None:
-        block: Any = {"type": "text", "text": ""}
-        delta = {"type": "text_delta", "text": text}
-    else:
-        block = {"type": "tool_use", "id": call[0], "name": call[1], "input": {}}
-        delta = {"type": "input_json_delta", "partial_json": json.dumps(call[2])}
-    events: list[Any] = [
-        {"type": "message_start", "message": message},
-        {"type": "content_block_start", "index": 0, "content_block": {
-            "type": "thinking", "thinking": "", "signature": ""}},
-        {"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "about [EMAIL_1]"}},
-        {"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "c2lnbmVk"}},
-        {"type": "content_block_stop", "index": 0},
-        {"type": "content_block_start", "index": 1, "content_block": block},
-        {"type": "content_block_delta", "index": 1, "delta": delta},
-        {"type": "content_block_stop", "index": 1},
-        {"type": "message_delta", "delta": {"stop_reason": "tool_use" if call else "end_turn", "stop_sequence": None},
-         "usage": {"output_tokens": 5}},
-        {"type": "message_stop"},
-    ]  # fmt: skip
-    return [up.frame(event) for event in events]
+    thought = {"type": "thinking", "thinking": "about [EMAIL_1]", "signature": "c2lnbmVk"}
+    block = text if call is None else {"type": "tool_use", "id": call[0], "name": call[1], "input": call[2]}
+    return up.message_stream(up.message(thought, block, stop="tool_use" if call else "end_turn", id=name))
 
 
 STATUS = "mcp__websearch__websearch-search_status"

@@ -1,10 +1,7 @@
 """Coding agents against a whole gateway: the model is scripted, the MCP server is the gateway's own."""
 
-import asyncio
 import json
-import os
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +11,7 @@ from tests.support import upstream as up
 from tests.support.asking import toml
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.model_clients import agent
+from tests.support.official import run
 from tests.support.paths import GOLDEN
 from tests.support.upstream import Upstream
 
@@ -33,23 +31,9 @@ async def server(start_gateway: StartGateway, upstream: Upstream) -> InProcessGa
 
 async def output_of(command: list[str], folder: Path, **environment: str) -> str:
     """What an agent prints; it gets a home of its own and nothing of this process's environment but the path."""
-    process = await asyncio.create_subprocess_exec(
-        *command,
-        cwd=folder,
-        env={"PATH": os.environ["PATH"], "HOME": str(folder), "NO_COLOR": "1", **environment},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
-    try:
-        printed, _ = await asyncio.wait_for(process.communicate(), RUN_S)
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    text = printed.decode()
-    assert process.returncode == 0, text[-3000:]
-    return text
+    code, out, err = await run(command, folder=folder, env={"HOME": str(folder), **environment})
+    assert code == 0, (out + err)[-3000:]
+    return out + err
 
 
 def calls(tool: str, arguments: str = "{}") -> list[bytes]:

@@ -2,14 +2,13 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import openai
 import pytest
 
 from tests.support import upstream as up
-from tests.support.asking import ask, official, send, toml
+from tests.support.asking import ask, send, toml
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.upstream import Exchange, Script, Upstream
 
@@ -25,12 +24,6 @@ TALK: list[dict[str, Any]] = [
     CALL,
     OUTPUT,
 ]
-
-
-@pytest.fixture
-async def client(server: InProcessGateway) -> AsyncIterator[Any]:
-    async with official(server) as made:
-        yield made
 
 
 def summarizing(text: str = "a.py was read") -> Script:
@@ -200,21 +193,12 @@ async def test_an_empty_or_cut_summary_is_an_upstreams_error(
     assert status == 502 and "summary" in data["error"]["message"]
 
 
-async def test_a_summary_is_masked_as_an_answer_before_it_is_sealed(
-    start_gateway: StartGateway, upstream: Upstream
+@pytest.mark.parametrize("off", ["requests", "responses"])
+async def test_a_summary_is_masked_as_an_answer_before_it_is_sealed_and_as_a_request_when_it_is_opened(
+    start_gateway: StartGateway, upstream: Upstream, off: str
 ) -> None:
-    server = await start_gateway(toml(upstream) + "\n[sanitize]\nroutes = ['responses']\nrequests = false\n")
-    upstream.will(summarizing(f"the key is aws_access_key_id={SECRET}"))
-    status, data = await compact(server, TALK)
-    assert status == 200, data
-    await respond(server, data["output"])
-    assert SECRET not in json.dumps(upstream.last.body) and "[REDACTED:SECRET]" in json.dumps(upstream.last.body)
-
-
-async def test_an_opened_summary_is_masked_as_a_request(start_gateway: StartGateway, upstream: Upstream) -> None:
-    server = await start_gateway(
-        toml(upstream) + "\n[sanitize]\nroutes = ['responses']\nresponses = false\n[guardrail]\nenabled = 'off'\n"
-    )
+    more = f"\n[sanitize]\nroutes = ['responses']\n{off} = false\n[guardrail]\nenabled = 'off'\n"
+    server = await start_gateway(toml(upstream) + more)
     upstream.will(summarizing(f"the key is aws_access_key_id={SECRET}"))
     status, data = await compact(server, TALK)
     assert status == 200, data
@@ -244,8 +228,3 @@ async def test_input_tokens_are_counted_without_asking_the_model(
         )
     assert few.object == "response.input_tokens" and few.input_tokens < more.input_tokens
     assert chained.input_tokens > 400 and len(upstream.seen) == 1
-
-
-async def test_a_compaction_without_a_model_is_refused(server: InProcessGateway, upstream: Upstream) -> None:
-    status, refused, _ = await send(server, "/v1/responses/compact", {"input": TALK})
-    assert (status, refused["error"]["param"]) == (400, "model")

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import sqlite3
-from collections.abc import AsyncIterator
 from typing import Any
 
 import openai
@@ -15,12 +14,6 @@ from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.upstream import Upstream
 
 LIMIT_S = 20
-
-
-@pytest.fixture
-async def client(server: InProcessGateway) -> AsyncIterator[Any]:
-    async with official(server) as made:
-        yield made
 
 
 def said(number: int) -> Any:
@@ -54,24 +47,6 @@ async def test_an_item_of_an_unknown_type_is_refused(server: InProcessGateway, k
     _, made, _ = await send(server, "/v1/conversations", {"items": items[:1]})
     status, data, _ = await send(server, f"/v1/conversations/{made['id']}/items", {"items": items})
     assert status == 400 and data["error"]["param"] == "items[1].type" and len(data["error"]["message"]) < 200
-
-
-WRONG: dict[str, Any] = {
-    "prompt_cache_retention": ["7d", 5],
-    "context_management[0].type": [[{"type": "nope"}]],
-    "context_management[0].compact_threshold": [[{"type": "compaction", "compact_threshold": 0}]],
-}
-
-
-@pytest.mark.parametrize("param", WRONG)
-@pytest.mark.parametrize("stream", [False, True])
-async def test_a_wrong_value_is_refused_by_its_name(
-    server: InProcessGateway, upstream: Upstream, param: str, stream: bool
-) -> None:
-    for value in WRONG[param]:
-        body = {"model": "SvcLLM", "input": "hi", "stream": stream, param.partition("[")[0]: value}
-        status, data, _ = await send(server, "/v1/responses", body)
-        assert (status, data["error"]["param"]) == (400, param) and not upstream.seen
 
 
 async def test_items_are_added_listed_in_pages_found_and_removed(client: Any) -> None:

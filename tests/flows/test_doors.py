@@ -1,7 +1,6 @@
 """The table of promises and doors: one row a promise, which every way in keeps (`tests/support/doors.py`).
 
-A cell that fails today stands in `RED` with what happens instead, and must fail: who mends it deletes its line. A cell
-that has no meaning stands in `EXCLUDED` with the sentence that says so.
+A cell that has no meaning stands in `EXCLUDED` with the sentence that says so.
 """
 
 import asyncio
@@ -61,11 +60,8 @@ EXCLUDED: dict[tuple[str, str], str] = {
     ("ends with its key", "mcp"): "a stream that runs under a revoked key ends with an error event",
     ("stored state", "mcp"): "every published revision, 2024-11-05 to 2026-07-28, stateless",
 }
-_FAILS: tuple[tuple[str, str, str], ...] = ()
-"""Rows, doors that fail there, and what happens instead, with its letter in the list of faults."""
-RED = {(row, door): reason for row, doors, reason in _FAILS for door in doors.split(", ")}
-"""What happens instead, by row and door."""
-_CELLS: set[tuple[str, str]] = set()
+UNSEEN_S = 0.3
+"""How long it is watched that a call does not reach what is scripted."""
 
 
 def row(name: str, doors: Iterable[Door] = DOORS, cases: Iterable[str] = ("",)) -> pytest.MarkDecorator:
@@ -75,29 +71,11 @@ def row(name: str, doors: Iterable[Door] = DOORS, cases: Iterable[str] = ("",)) 
     for case in cases:
         for door in doors:
             full = f"{name}: {case}" if case else name
-            _CELLS.add((full, door.name))
             if (name, door.name) in EXCLUDED or (full, door.name) in EXCLUDED:
                 continue
-            red = RED.get((full, door.name))
-            marks = [pytest.mark.xfail(reason=red, raises=AssertionError)] if red else []
             values = (door, case) if has_cases else (door,)
-            cells.append(pytest.param(*values, marks=marks, id=f"{case}, {door.name}" if case else door.name))
+            cells.append(pytest.param(*values, id=f"{case}, {door.name}" if case else door.name))
     return pytest.mark.parametrize(("door", "case") if has_cases else ("door",), cells)
-
-
-@pytest.fixture
-def ends_s(request: Any) -> float:
-    """How long an end is waited for that the documents promise within five seconds, and shorter in red cells: their
-    fault is that it does not come. Sockets take two looks of a second each."""
-    if request.node.get_closest_marker("xfail") is None:
-        return 5.0
-    return 2.5 if request.node.callspec.params["door"] is SOCKET else 1.5
-
-
-@pytest.fixture
-def waits_s(request: Any) -> float:
-    """How long it is watched that a call does not reach what is scripted, and longer in red cells, where it does."""
-    return 0.3 if request.node.get_closest_marker("xfail") is None else LIMIT_S
 
 
 @pytest.fixture
@@ -114,9 +92,8 @@ async def masked(start_gateway: StartGateway) -> AsyncIterator[Stage]:
         yield made
 
 
-def test_ten_cells_at_most_are_excluded_and_every_red_one_is_a_cell() -> None:
+def test_ten_cells_at_most_are_excluded() -> None:
     assert len(EXCLUDED) <= 10
-    assert RED.keys() <= _CELLS and not RED.keys() & EXCLUDED.keys()
 
 
 # --- what leaves -----------------------------------------------------------------------------------------------------
@@ -221,6 +198,7 @@ async def test_a_name_that_was_typed_into_an_item_is_nobodys(masked: Stage, door
     assert told.text == f"your boss is [EMAIL_1], your client is {BOB}."
 
 
+@pytest.mark.slow  # on every door, with all that carries state
 @row("stored state", cases=[f"typed later, {how}" for how in CARRIERS])
 async def test_a_name_that_is_typed_later_stays_as_it_is(masked: Stage, door: Door, case: str) -> None:
     masked.will(Play(says=introduced, searches=lambda _: "weather"))
@@ -260,6 +238,7 @@ async def test_what_is_stored_is_shown_with_values_to_its_owner_alone(masked: St
     assert (await masked.ask("GET", path, key=other))[0] == 404
 
 
+@pytest.mark.slow  # on every door, with all that carries state
 @row("stored state", cases=[f"rotated, {how}" for how in CARRIERS])
 async def test_a_key_that_was_rotated_goes_on_with_what_the_first_has_stored(
     masked: Stage, door: Door, case: str
@@ -339,13 +318,13 @@ async def native(start_gateway: StartGateway) -> AsyncIterator[Stage]:
 
 @row("stored state", cases=("native, plain", "native, stored response", "native, conversation"))
 async def test_a_native_upstream_gets_nothing_that_the_gateway_keeps_itself(
-    native: Stage, door: Door, case: str, ends_s: float
+    native: Stage, door: Door, case: str
 ) -> None:
     how = case.removeprefix("native, ")
     async with door.opened(native) as way, WHOLE.opened(native) as whole:
         fields = {} if how == "plain" else await carried(native, whole, how, "my boss is Jane")
         task = asyncio.create_task(way.ask("go on", **fields))
-        await until(lambda: "go on" in str(native.left()), ends_s)
+        await until(lambda: "go on" in str(native.left()), LIMIT_S)
         task.cancel()
         await asyncio.wait({task})
     for seen in (each for each in native.model.seen if "go on" in str(each.body)):
@@ -354,11 +333,11 @@ async def test_a_native_upstream_gets_nothing_that_the_gateway_keeps_itself(
 
 @row("stored state", cases=("native, one id",))
 async def test_a_response_of_a_native_upstream_has_one_id_rising_numbers_and_an_end(
-    native: Stage, door: Door, case: str, ends_s: float
+    native: Stage, door: Door, case: str
 ) -> None:
     async with door.opened(native) as way:
         task = asyncio.create_task(way.ask())
-        await asyncio.wait({task}, timeout=ends_s)
+        await asyncio.wait({task}, timeout=LIMIT_S)
         ids = set(re.findall(r"resp_\w+", "".join(way.begun) if isinstance(way, RunWay) else ""))
         assert task.done()
         told = task.result()
@@ -418,48 +397,33 @@ async def test_another_key_never_sees_a_value(masked: Stage, door: Door) -> None
 # --- who may ---------------------------------------------------------------------------------------------------------
 
 
-@row("a revoked key is refused")
-async def test_a_key_that_was_revoked_is_refused_at_the_next_step(plain: Stage, door: Door) -> None:
-    key = plain.make_key()
-    async with door.opened(plain, key) as way:
-        told = await way.ask()
-        assert told.status == 200
-        await plain.revoke(key)
-        asked = plain.asked()
-        assert (await way.again(told)).status == 401 and plain.asked() == asked
-
-
 @row("ends with its key", cases=("revoked", "expired"))
-async def test_what_runs_ends_with_its_key(plain: Stage, door: Door, case: str, ends_s: float) -> None:
+async def test_what_runs_ends_with_its_key(plain: Stage, door: Door, case: str) -> None:
     key, held = plain.make_key(), plain.will(Play(holds=True))
     async with door.opened(plain, key) as way, asking(way, held) as task:
         await (plain.revoke(key) if case == "revoked" else plain.change_key(key, expires=int(time.time()) - 1))
-        await asyncio.wait({task}, timeout=ends_s)
+        await asyncio.wait({task}, timeout=LIMIT_S)
         assert task.done() and (await task).error is not None
-        await asyncio.wait_for(held.released.wait(), ends_s)
+        await asyncio.wait_for(held.released.wait(), LIMIT_S)
         if isinstance(way, SocketWay):
             assert (await way.socket.event())["status"] == 401
             assert await way.socket.event() is None and way.socket.raw.close_code == 1008
 
 
-@row("an expired key is refused")
-async def test_a_key_is_refused_from_the_second_on_in_which_it_expires(plain: Stage, door: Door) -> None:
-    key = plain.make_key()
-    async with door.opened(plain, key) as way:
-        told = await way.ask()
-        await plain.change_key(key, expires=int(time.time()) - 1)
-        assert (await way.again(told)).status == 401
-
-
-@row("a scope of now")
-async def test_a_scope_that_was_taken_away_is_missed_at_the_next_step(plain: Stage, door: Door) -> None:
-    key = plain.make_key()
+@row("a key of now", cases=("revoked", "expired", "without the scope"))
+async def test_what_a_key_is_now_counts_at_the_next_step(plain: Stage, door: Door, case: str) -> None:
+    key, scopes = plain.make_key(), [scope for scope in SCOPES if scope != door.scope]
     async with door.opened(plain, key) as way:
         told = await way.ask()
         assert told.error is None
-        await plain.change_key(key, scopes=[scope for scope in SCOPES if scope != door.scope])
+        if case == "revoked":
+            await plain.revoke(key)
+        else:
+            change: dict[str, Any] = {"expires": int(time.time()) - 1} if case == "expired" else {"scopes": scopes}
+            await plain.change_key(key, **change)
         asked = plain.asked()
-        assert (await way.again(told)).status == 403 and plain.asked() == asked
+        assert (await way.again(told)).status == (403 if case == "without the scope" else 401)
+        assert plain.asked() == asked
 
 
 @row("a tool's scope of now")
@@ -475,33 +439,31 @@ async def test_a_hosted_tool_whose_scope_was_taken_away_is_refused(plain: Stage,
 
 
 @row("a minute of now")
-async def test_the_minute_of_now_counts_what_is_asked_and_not_what_is_read(
-    plain: Stage, door: Door, waits_s: float
-) -> None:
+async def test_the_minute_of_now_counts_what_is_asked_and_not_what_is_read(plain: Stage, door: Door) -> None:
     key = plain.make_key(per_minute=50)
     async with door.opened(plain, key) as way:
         told = await way.ask()
         await plain.change_key(key, per_minute=1)
         if door in (RESUMED, POLLED):
             assert (await way.again(told)).status == 200
-        await assert_not_served(plain, way, waits_s, may_refuse=door is not SOCKET)
+        await assert_not_served(plain, way, may_refuse=door is not SOCKET)
 
 
 @row("concurrency of now")
-async def test_the_requests_at_once_of_now_are_counted(plain: Stage, door: Door, waits_s: float) -> None:
+async def test_the_requests_at_once_of_now_are_counted(plain: Stage, door: Door) -> None:
     key, held = plain.make_key(concurrent=9), plain.will(Play(holds=True))
     async with door.opened(plain, key) as other, door.opened(plain, key) as way, asking(way, held) as task:
         await plain.change_key(key, concurrent=1)
-        await assert_not_served(plain, other, waits_s)
+        await assert_not_served(plain, other)
         held.go_on.set()
         assert (await task).error is None
 
 
-async def assert_not_served(stage: Stage, way: Way, waits_s: float, *, may_refuse: bool = True) -> None:
+async def assert_not_served(stage: Stage, way: Way, *, may_refuse: bool = True) -> None:
     """A call is refused with 429, or waits, as a socket's do: clients take a 429 for the end."""
     asked, late = stage.asked(), asyncio.create_task(way.ask("late"))
     with contextlib.suppress(TimeoutError):
-        await until(lambda: late.done() or stage.asked() != asked, waits_s)
+        await until(lambda: late.done() or stage.asked() != asked, UNSEEN_S)
     assert stage.asked() == asked
     assert not late.done() or (may_refuse and late.result().status == 429)
     late.cancel()
@@ -509,10 +471,10 @@ async def assert_not_served(stage: Stage, way: Way, waits_s: float, *, may_refus
 
 
 @row("one slot is enough")
-async def test_a_key_with_one_request_at_once_can_use_every_door(plain: Stage, door: Door, ends_s: float) -> None:
+async def test_a_key_with_one_request_at_once_can_use_every_door(plain: Stage, door: Door) -> None:
     async with door.opened(plain, plain.make_key(concurrent=1)) as way:
         task = asyncio.create_task(way.ask())
-        await asyncio.wait({task}, timeout=ends_s)
+        await asyncio.wait({task}, timeout=LIMIT_S)
         assert task.done()
         assert task.result().error is None
 
@@ -638,9 +600,11 @@ async def test_an_error_has_the_form_of_its_interface(plain: Stage, door: Door) 
 # --- how it ends -----------------------------------------------------------------------------------------------------
 
 
-@row("client leaves", (*DOORS, *ROUTES))
-async def test_a_client_that_leaves_ends_its_call_unless_it_runs_in_the_background(plain: Stage, door: Door) -> None:
-    key, held = plain.make_key(), plain.will(Play(holds=True))
+@row("client leaves", (*DOORS, *ROUTES), ("before the answer", "within it"))
+async def test_a_client_that_leaves_ends_its_call_unless_it_runs_in_the_background(
+    plain: Stage, door: Door, case: str
+) -> None:
+    key, held = plain.make_key(), plain.will(Play(holds=True, is_mute=case == "before the answer"))
     async with door.opened(plain, key) as way, asking(way, held):
         pass
     if isinstance(door, RunDoor):
@@ -687,7 +651,7 @@ async def small(start_gateway: StartGateway) -> AsyncIterator[Stage]:
 async def test_a_body_or_message_that_is_too_large_is_refused(small: Stage, door: Door) -> None:
     async with door.opened(small) as way:
         status = await way.refused(way.raw("x" * 70_000))
-        assert status == (0 if door is SOCKET else 413) and not small.asked()
+        assert status == (1009 if door is SOCKET else 413) and not small.asked()
 
 
 @pytest.mark.parametrize(
@@ -699,9 +663,9 @@ async def test_a_socket_that_sends_frames_without_end_is_told_and_closed(plain: 
 
 
 @row("unfinished")
-async def test_a_body_or_message_without_an_end_is_not_waited_for(small: Stage, door: Door, ends_s: float) -> None:
+async def test_a_body_or_message_without_an_end_is_not_waited_for(small: Stage, door: Door) -> None:
     task = asyncio.create_task(unfinished(small, door, small.server.key))
-    await asyncio.wait({task}, timeout=ends_s)
+    await asyncio.wait({task}, timeout=LIMIT_S)
     is_over = task.done()
     task.cancel()
     await asyncio.wait({task})
@@ -710,17 +674,18 @@ async def test_a_body_or_message_without_an_end_is_not_waited_for(small: Stage, 
 
 
 @row("bad is charged")
-async def test_a_bad_body_or_message_is_a_call_of_the_minute(plain: Stage, door: Door, waits_s: float) -> None:
+async def test_a_bad_body_or_message_is_a_call_of_the_minute(plain: Stage, door: Door) -> None:
     async with door.opened(plain, plain.make_key(per_minute=2)) as way:
         assert await way.refused(b"{") == await way.refused(b"[") == 400
-        await assert_not_served(plain, way, waits_s)
+        await assert_not_served(plain, way)
 
 
 JUNK = [{"a": 1}] * 40_000
 
 
+@pytest.mark.slow  # what is measured is memory
 @row("what waits is small")
-async def test_what_waits_for_a_slot_is_not_decoded(plain: Stage, door: Door, waits_s: float) -> None:
+async def test_what_waits_for_a_slot_is_not_decoded(plain: Stage, door: Door) -> None:
     key, held = plain.make_key(concurrent=1), plain.will(Play(holds=True))
     async with WHOLE.opened(plain, key) as whole, door.opened(plain, key) as other, asking(whole, held):
         raw = other.raw("late", junk=JUNK)
@@ -728,14 +693,13 @@ async def test_what_waits_for_a_slot_is_not_decoded(plain: Stage, door: Door, wa
             before = sys.getallocatedblocks()
             for _ in range(5):
                 await other.send(raw)
-            await asyncio.sleep(waits_s)  # a message may be decoded for as long as it is looked at
+            await asyncio.sleep(UNSEEN_S)  # a message may be decoded for as long as it is looked at
             await until(lambda: sys.getallocatedblocks() - before < len(JUNK), LIMIT_S)
 
 
+@pytest.mark.slow  # looks through all objects
 @row("nothing is left")
-async def test_a_closed_connection_leaves_nothing_for_the_garbage_collector(
-    plain: Stage, door: Door, ends_s: float
-) -> None:
+async def test_a_closed_connection_leaves_nothing_for_the_garbage_collector(plain: Stage, door: Door) -> None:
     async def once() -> None:
         async with door.opened(plain) as way:
             assert (await way.ask()).error is None
@@ -747,7 +711,7 @@ async def test_a_closed_connection_leaves_nothing_for_the_garbage_collector(
         before = own_objects()
         for _ in range(3):
             await once()
-        end_s = time.monotonic() + ends_s
+        end_s = time.monotonic() + LIMIT_S
         while any(count >= 3 for count in (own_objects() - before).values()):
             assert time.monotonic() < end_s, own_objects() - before
             await asyncio.sleep(0.1)

@@ -80,23 +80,10 @@ async def test_every_form_of_input_is_counted(gateway: InProcessGateway, upstrea
     assert status == 200 and len(answer["data"]) == count and upstream.last.body["input"] == value
 
 
-@pytest.mark.parametrize(
-    ("value", "words"),
-    [
-        (["a", 1], "texts alone, tokens alone"),
-        ([[1], "a"], "texts alone, tokens alone"),
-        (["a"] * 2049, "at most 2048 texts"),
-        ([[1]] * 2049, "at most 2048 texts"),
-        ([], "at least 1"),
-        ([[]], "at least 1"),
-        (None, "must be a string or an array"),
-        ([-1], "at least 0"),
-    ],
-    ids=range(8),
-)
-async def test_a_wrong_input_is_told_by_what_is_wrong(gateway: InProcessGateway, value: Any, words: str) -> None:
+@pytest.mark.parametrize("value", [["a"] * 2049, [[1]] * 2049], ids=["texts", "tokens"])
+async def test_too_many_inputs_are_refused(gateway: InProcessGateway, value: Any) -> None:
     status, answer = await posted(gateway, input=value)
-    assert status == 400 and answer["error"]["param"].startswith("input") and words in answer["error"]["message"]
+    assert status == 400 and "at most 2048 texts" in answer["error"]["message"]
 
 
 async def test_items_are_put_in_order(gateway: InProcessGateway, upstream: Upstream) -> None:

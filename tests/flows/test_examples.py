@@ -1,6 +1,5 @@
 """Every file of `examples/` does what it says against a running gateway with the embedded engines."""
 
-import asyncio
 import os
 import re
 import subprocess
@@ -14,6 +13,7 @@ from tests.support.gateway_process import GatewayProcess
 from tests.support.gateways import NEEDS_MODEL, start_process
 from tests.support.model_clients import openai_js_command, python_of
 from tests.support.ocr_running import SAMPLE
+from tests.support.official import run
 from tests.support.paths import ROOT
 from tests.support.upstream import answer, scripted_upstream
 
@@ -32,16 +32,12 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess
 
 async def run_example(gateway: GatewayProcess, command: list[str], **more: str) -> str:
     variables = {
-        "PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "GATEWAY_URL": gateway.url,
-        "GATEWAY_KEY": gateway.key,
+        "HOME": os.environ.get("HOME", "/"), "GATEWAY_URL": gateway.url, "GATEWAY_KEY": gateway.key,
         "PAGE": f"{gateway.ops_url}/docs/keys-and-limits", **more,
     }  # fmt: skip
-    process = await asyncio.create_subprocess_exec(
-        *command, env=variables, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
-    )
-    out, err = await asyncio.wait_for(process.communicate(), RUN_S)
-    assert process.returncode == 0, (out[-1500:], err[-1500:])
-    return out.decode()
+    code, out, err = await run(command, limit_s=RUN_S, env=variables)
+    assert code == 0, (out[-1500:], err[-1500:])
+    return out
 
 
 async def test_calls_with_curl(gateway: GatewayProcess) -> None:

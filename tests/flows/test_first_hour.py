@@ -49,23 +49,19 @@ def test_a_block_of_commands_gives_the_output_that_is_shown(at: int, gateway: Ga
     paste(SHELL_BLOCKS[at], gateway, folder)
 
 
+def ended(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """A program that ran to its end."""
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=RUN_S, check=False)
+
+
 def test_the_python_of_the_readme_works(gateway: GatewayProcess, folder: Path) -> None:
     (source,) = [block.text for block in BLOCKS if block.kind == "python"]
-    done = subprocess.run(
-        [sys.executable, "-c", here(source, gateway)],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=RUN_S,
-        check=False,
-    )
+    done = ended([sys.executable, "-c", here(source, gateway)], folder)
     assert done.returncode == 0 and done.stdout.strip(), done.stderr[-2000:]
 
 
 def test_every_command_of_the_table_exists() -> None:
-    told = subprocess.run(
-        [sys.executable, "-m", "gateway"], capture_output=True, text=True, timeout=60, check=True
-    ).stdout
+    told = ended([sys.executable, "-m", "gateway"], ROOT).stdout
     for name in re.findall(r"`gateway ([\w-]+)", README):
         assert re.search(rf"^    {re.escape(name)}\b", told, re.MULTILINE) or name == "COMMAND", name
 
@@ -118,7 +114,7 @@ def test_the_recipe_for_langchain_chats_and_embeds(gateway: GatewayProcess, fold
     (source,) = [block.text for block in RECIPES if block.kind == "python"]
     (folder / "langchain.key").write_text(gateway.key)
     command = [python_of("clients"), "-c", here(source, gateway)]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=RUN_S, check=False)
+    done = ended(command, folder)
     assert done.stdout.strip().endswith(" 384"), done.stderr[-2000:]
 
 
@@ -138,14 +134,7 @@ def test_the_commands_of_recipes_exist_and_clients_are_printed(gateway: GatewayP
     for command in commands:
         words = ["ID" if word == "ID" else word for word in shlex.split(command)]
         if words[0] == "client-config" and "--check" not in words:
-            done = subprocess.run(
-                [sys.executable, "-m", "gateway", *words],
-                cwd=folder,
-                capture_output=True,
-                text=True,
-                timeout=RUN_S,
-                check=False,
-            )
+            done = ended([sys.executable, "-m", "gateway", *words], folder)
             assert done.returncode == 0 and "GATEWAY_KEY" in done.stdout, done.stderr
         else:
             whole_parser().parse_args(words)

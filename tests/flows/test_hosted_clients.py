@@ -51,33 +51,6 @@ async def test_the_clients_own_stream_follows_search_and_citations(stage: Scene,
     assert message.content[0].text[cited.start_index : cited.end_index] == "[1]"
 
 
-async def test_the_client_reads_the_annotations_of_the_chat_route(stage: Scene, client: openai.AsyncOpenAI) -> None:
-    stage.model.will(round_of(search(), is_stream=False), round_of("Paris [1].", is_stream=False))
-    answer = await client.chat.completions.create(
-        model="SvcLLM", messages=[{"role": "user", "content": "x"}], web_search_options={"search_context_size": "low"}
-    )
-    message = answer.choices[0].message
-    assert message.content is not None and message.annotations is not None
-    cited = message.annotations[0].url_citation
-    assert message.content[cited.start_index : cited.end_index] == "[1]" and cited.url == PARIS
-
-
-async def test_the_clients_own_chat_stream_joins_the_annotations(stage: Scene, client: openai.AsyncOpenAI) -> None:
-    stage.model.will(round_of(search()), round_of("Paris [1, 2], ", "Nice [3]", " and [1]."))
-    messages: Any = [{"role": "user", "content": "x"}]
-    async with (
-        asyncio.timeout(LIMIT_S),
-        client.chat.completions.stream(model="SvcLLM", messages=messages, web_search_options={}) as stream,
-    ):
-        async for _ in stream:
-            pass
-        message = (await stream.get_final_completion()).choices[0].message
-    assert message.content is not None and message.annotations is not None
-    links = [each.url_citation for each in message.annotations]
-    assert [message.content[link.start_index : link.end_index] for link in links] == ["[1, 2]", "[1, 2]", "[3]", "[1]"]
-    assert links[2].url == "https://a.example.com/nice"
-
-
 def rounds(stage: Scene, is_stream: bool) -> dict[str, object]:
     """Lets the model search and answer; the plan of a client."""
     stage.model.will(round_of(search(), is_stream=is_stream), round_of("Paris 里昂 [1].", is_stream=is_stream))
@@ -88,8 +61,11 @@ def rounds(stage: Scene, is_stream: bool) -> dict[str, object]:
 async def test_the_agents_sdk_searches_with_its_own_tool(stage: Scene) -> None:
     parts: list[list[Any]] = [[search()], ["Paris 里昂 [1]."]]
     stage.model.will(*(round_of(*each, is_stream=streamed) for streamed in (False, True) for each in parts))
-    plans = [{"url": stage.server.url + "/v1", "key": stage.server.key, "stream": each} for each in (False, True)]
-    for report in await run_client([python_of("clients"), str(CLIENTS / "agents_search.py")], plans):
+    plans = [
+        {"url": stage.server.url + "/v1", "key": stage.server.key, "stream": each, "tool": "search"}
+        for each in (False, True)
+    ]
+    for report in await run_client([python_of("clients"), str(CLIENTS / "agents_sdk.py")], plans):
         assert report["output"] == "Paris 里昂 [1]." and report["kinds"] == ["web_search_call", "message"]
         assert report["cited"] == [["[1]", PARIS]]
 

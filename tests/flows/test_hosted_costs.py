@@ -1,8 +1,5 @@
 """Hosted tools are counted and paid for: their prices, in usage and in what a key may spend, and its calls a day."""
 
-from typing import Any
-
-from gateway.access.keys import KeyFile, KeyRequest
 from gateway.access.usage import read_usage
 from gateway.shared_state.sqlite_state import STATE_FILE
 from tests.support.gateways import StartGateway
@@ -20,11 +17,6 @@ tool_call = 0.125
 SCOPES = ("chat", "responses", "web-search", "mcp:words")
 
 
-def make_key(stage: Stage, **limits: Any) -> str:
-    config = stage.scene.server.config
-    return KeyFile(config.state_dir / config.access.keys_file).create(KeyRequest("paying", SCOPES, **limits))[0]
-
-
 def spent(stage: Stage) -> dict[tuple[str, str], tuple[int, float]]:
     """`(model, tool)` -> calls and spend."""
     config = stage.scene.server.config
@@ -40,7 +32,7 @@ async def test_each_hosted_call_is_in_the_usage_with_the_tools_price_or_else_the
             round_of(search(), call("words__lookup", "c2", 1, word="x"), is_stream=False),
             round_of("Ok.", is_stream=False),
         )
-        status, _ = await stage.respond(*rounds, tools=[WORDS, SEARCH], key=make_key(stage))
+        status, _ = await stage.respond(*rounds, tools=[WORDS, SEARCH], key=stage.scene.server.make_key(*SCOPES))
         assert status == 200
         await stage.scene.server.listener.close()  # writes the usage
         assert spent(stage) == {
@@ -54,7 +46,7 @@ async def test_what_hosted_calls_cost_counts_for_the_spend_limit_and_the_answer_
     start_gateway: StartGateway,
 ) -> None:
     async with mcp_stage(start_gateway, more=PRICES) as stage:
-        key = make_key(stage, spend_per_month=0.7)
+        key = stage.scene.server.make_key(*SCOPES, spend_per_month=0.7)
         lookups = [round_of(call("words__lookup", word="x"), is_stream=False) for _ in range(2)]
         _, response = await stage.respond(*lookups, round_of("Enough.", is_stream=False), key=key)
         first, second = [item for item in response["output"] if item["type"] == "mcp_call"]
@@ -65,7 +57,7 @@ async def test_what_hosted_calls_cost_counts_for_the_spend_limit_and_the_answer_
 
 async def test_hosted_calls_take_from_the_tool_calls_of_a_day(start_gateway: StartGateway) -> None:
     async with mcp_stage(start_gateway) as stage:
-        key = make_key(stage, tool_calls_per_day=2)
+        key = stage.scene.server.make_key(*SCOPES, tool_calls_per_day=2)
         calls = (search(), call("words__lookup", "c2", 1, word="x"), call("words__lookup", "c3", 2, word="y"))
         rounds = round_of(*calls, is_stream=False), round_of("Enough.", is_stream=False)
         _, response = await stage.respond(*rounds, tools=[WORDS, SEARCH], key=key)

@@ -11,7 +11,7 @@ from gateway.errors import GatewayError
 from tests.support import upstream as up
 from tests.support.errors_alive import errors_alive, no_collections
 from tests.support.gateways import StartGateway
-from tests.support.hosted_checks import check_events, kinds_of
+from tests.support.hosted_checks import kinds_of
 from tests.support.hosted_search import SEARCH, Scene, call, message_of, post, respond, round_of, scene, search
 from tests.support.upstream import Script
 
@@ -19,6 +19,12 @@ LEFT_S = 1.0
 """Seconds in which search and upstream are released when the client has left."""
 ASK: dict[str, Any] = {"model": "SvcLLM", "input": "What is the capital of France?", "tools": [SEARCH]}
 CHAT = {"model": "SvcLLM", "messages": [{"role": "user", "content": "x"}], "web_search_options": {}}
+TOOLS = [{"type": "web_search_20250305", "name": "web_search"}, {"type": "web_fetch_20250910", "name": "web_fetch"}]
+ASKED: dict[str, dict[str, Any]] = {
+    "/v1/responses": ASK,
+    "/v1/chat/completions": CHAT,
+    "/v1/messages": {"model": "SvcLLM", "messages": CHAT["messages"], "max_tokens": 99, "tools": TOOLS},
+}
 
 
 @pytest.fixture
@@ -65,45 +71,6 @@ async def test_logprobs_are_not_asked_for_and_the_caller_is_told(stage: Scene, i
         assert "logprobs were left out" in str(response["provider_specific_fields"]["warnings"])
 
 
-async def test_a_stream_that_fails_tells_what_it_has_sent_and_why(stage: Scene) -> None:
-    busy = up.frame({"error": {"message": "too many", "code": "rate_limit_exceeded"}})
-    stage.model.will(round_of(search()), up.stream(up.chunk({"content": "It is Paris [1] and"}), busy))
-    _, events = await post(stage, "/v1/responses", {**ASK, "stream": True})
-    error, failed = events[-2], events[-1]["response"]
-    assert error["code"] == failed["error"]["code"] == "rate_limit_exceeded" and failed["status"] == "failed"
-    found, message = failed["output"]
-    assert found == next(event["item"] for event in events if event["type"] == "response.output_item.done")
-    assert (message["type"], message["status"]) == ("message", "incomplete")
-    part = message["content"][0]
-    sent = "".join(event["delta"] for event in events if event["type"] == "response.output_text.delta")
-    note = part["annotations"][0]
-    assert part["text"] == sent and sent.startswith("It is Paris [1]")
-    assert sent[note["start_index"] : note["end_index"]] == "[1]"
-
-
-@pytest.mark.parametrize("is_stream", [True, False])
-async def test_a_search_that_fails_is_told_to_the_model_and_the_answer_goes_on(stage: Scene, is_stream: bool) -> None:
-    stage.provider.answer = stage.provider.broken
-    rounds: list[list[Any]] = [[search("a"), search("b", "c2", 1)], ["I cannot look it up [1]."]]
-    stage.model.will(*[round_of(*parts, is_stream=is_stream) for parts in rounds])
-    response = await respond(stage, stream=is_stream)
-    if is_stream:
-        check_events(stage.extra)
-    assert kinds_of(response["output"]) == ["search!", "search!", "message"] and response["status"] == "completed"
-    assert message_of(response)["annotations"] == []
-    told = [message for message in stage.sent[1]["messages"] if message["role"] == "tool"]
-    assert [message["tool_call_id"] for message in told] == ["c1", "c2"]
-    assert all(message["content"].startswith("This call failed: ") for message in told)
-
-
-async def test_one_call_of_two_may_fail(stage: Scene) -> None:
-    stage.model.will(round_of(search(), call("open_page", "c2", 1, url="https://evil.example/")), round_of("x [1]"))
-    response = await respond(stage)
-    check_events(stage.extra)
-    assert kinds_of(response["output"]) == ["search", "open_page!", "message"]
-    assert len(message_of(response)["annotations"]) == 1
-
-
 async def test_time_that_is_used_up_fails_the_call_and_ends_the_search(start_gateway: StartGateway) -> None:
     async with scene(start_gateway, more="[hosted_search]\ntotal_s = 0.2\n") as stage:
         stage.provider.answer = stage.provider.silent
@@ -119,54 +86,6 @@ async def test_every_call_counts_against_the_minute_of_the_key(stage: Scene) -> 
     status, response = await post(stage, "/v1/responses", ASK, key)
     assert status == 200 and kinds_of(response["output"]) == ["search", "search!", "message"]
     assert stage.provider.asked == ["a"]
-
-
-async def test_the_rounds_share_the_tokens_of_the_answer(stage: Scene) -> None:
-    spent = {"prompt_tokens": 7, "completion_tokens": 4, "total_tokens": 11}
-    stage.model.will(round_of(search(), usage=spent), round_of("x", usage=spent))
-    response = await respond(stage, max_output_tokens=10)
-    assert [body["max_tokens"] for body in stage.sent] == [10, 6]
-    assert response["usage"]["output_tokens"] == 8 and response["max_output_tokens"] == 10
-    stage.model.seen.clear()
-    stage.model.will(round_of("I look.", search(), usage=spent), round_of("never"))
-    response = await respond(stage, max_output_tokens=4)
-    check_events(stage.extra)
-    assert response["status"] == "incomplete" and response["incomplete_details"] == {"reason": "max_output_tokens"}
-    assert len(stage.sent) == 1 and kinds_of(response["output"]) == ["message", "search", "message"]
-
-
-async def test_usage_with_its_details_is_the_sum_of_the_rounds(stage: Scene) -> None:
-    usage = {
-        "prompt_tokens": 7,
-        "completion_tokens": 4,
-        "total_tokens": 11,
-        "prompt_tokens_details": {"cached_tokens": 2},
-    }
-    stage.model.will(round_of(search(), usage=usage), round_of("x", usage=usage))  # type: ignore[arg-type]
-    counted = (await respond(stage))["usage"]
-    assert (counted["input_tokens"], counted["output_tokens"], counted["total_tokens"]) == (14, 8, 22)
-    assert counted["input_tokens_details"]["cached_tokens"] == 4
-
-
-async def test_the_last_round_may_not_call_and_a_forced_call_is_forced_once(stage: Scene) -> None:
-    stage.model.will(round_of(search()), round_of("x"))
-    await respond(stage, max_tool_calls=1, tool_choice={"type": "web_search"})
-    forced, last = stage.sent
-    assert forced["tool_choice"] == {"type": "function", "function": {"name": "web_search"}}
-    assert last["tool_choice"] == "none" and last["tools"] == forced["tools"]
-    stage.model.seen.clear()
-    stage.model.will(round_of(search()), round_of("x"))
-    await respond(stage, tool_choice="required")
-    assert [body.get("tool_choice") for body in stage.sent] == ["required", None]
-
-
-async def test_a_tool_of_the_caller_with_our_name_stays_the_callers(stage: Scene) -> None:
-    own = {"type": "function", "name": "web_search", "parameters": {"type": "object", "properties": {}}}
-    stage.model.will(round_of(call("web_search", a=1)))
-    response = await respond(stage, tools=[SEARCH, own])
-    assert kinds_of(response["output"]) == ["function_call"] and response["output"][0]["name"] == "web_search"
-    names = [tool["function"]["name"] for tool in stage.sent[0]["tools"]]
-    assert names == ["web_search", "gateway_web_search", "open_page", "find_in_page"]
 
 
 async def leave(stage: Scene, path: str, body: dict[str, Any], *waits: asyncio.Event) -> None:
@@ -186,12 +105,12 @@ async def _read(session: aiohttp.ClientSession, stage: Scene, path: str, body: d
 
 
 @pytest.mark.parametrize("is_stream", [True, False], ids=["streamed", "whole"])
-@pytest.mark.parametrize("path", ["/v1/responses", "/v1/chat/completions"])
+@pytest.mark.parametrize("path", ASKED)
 @pytest.mark.parametrize("phase", ["first round", "search", "open page", "second round", "last text"])
 async def test_a_client_that_leaves_releases_search_and_model(
     stage: Scene, phase: str, path: str, is_stream: bool
 ) -> None:
-    body = {**(ASK if "responses" in path else CHAT), "stream": is_stream}
+    body = {**ASKED[path], "stream": is_stream}
     waiting = asyncio.Event()
 
     async def held(exchange: up.Exchange) -> None:
@@ -212,9 +131,8 @@ async def test_a_client_that_leaves_releases_search_and_model(
         stage.provider.answer = stage.provider.silent if phase == "search" else None
         stage.site.pages["/page"] = stage.provider.silent
         asked = search() if phase == "search" else call("open_page", url=f"{stage.site.url}/page")
-        told: dict[str, Any] = {"input": f"Read {stage.site.url}/page"} if "responses" in path else {}
-        told = told or {"messages": [{"role": "user", "content": f"Read {stage.site.url}/page"}]}
-        body = {**body, **told}
+        text = f"Read {stage.site.url}/page"
+        body |= {"input": text} if "input" in body else {"messages": [{"role": "user", "content": text}]}
         stage.model.will(round_of(asked, is_stream=is_stream))
     else:
         stage.model.will(round_of(search(), is_stream=is_stream), held)

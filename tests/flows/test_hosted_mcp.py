@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import socket
 import sys
 from collections.abc import AsyncIterator
 from typing import Any
@@ -12,11 +11,11 @@ import pytest
 from tests.support.gateways import StartGateway
 from tests.support.hosted_checks import check_type
 from tests.support.hosted_mcp import LIMIT_S, WORDS, Stage, kinds, mcp_stage, tool_messages
-from tests.support.hosted_search import SEARCH, call, post, round_of, scene, search
+from tests.support.hosted_search import SEARCH, call, post, round_of, scene
 from tests.support.model_clients import python_of
 from tests.support.official import run_client
 from tests.support.paths import CLIENTS
-from tests.support.ports import free_port
+from tests.support.ports import free_port, is_listening
 from tests.support.waiting import until
 
 
@@ -123,28 +122,6 @@ async def test_an_approval_of_nothing_is_refused(stage: Stage) -> None:
     assert status == 400 and "mcpr_0" in data["error"]["message"]
 
 
-@pytest.mark.parametrize(
-    ("rule", "asks"),
-    [
-        ("always", True),
-        ({"never": {"tool_names": ["lookup"]}}, False),
-        ({"always": {"tool_names": ["lookup"]}}, True),
-        ({"never": {"read_only": True}}, False),
-        ({"never": {"tool_names": ["delete"]}}, True),
-    ],
-)
-async def test_a_caller_may_ask_for_more_approvals(stage: Stage, rule: Any, asks: bool) -> None:
-    rounds = (round_of(call("words__lookup", word="sea"), is_stream=False), round_of("x", is_stream=False))
-    status, data = await stage.respond(*rounds, tools=[{**WORDS, "require_approval": rule}])
-    assert status == 200 and ("mcp_approval_request" in kinds(data["output"])) == asks
-
-
-@pytest.mark.parametrize("stage", ["always"], indirect=True)
-async def test_a_caller_may_not_ask_for_fewer_approvals_than_the_operator(stage: Stage) -> None:
-    status, data = await stage.respond(round_of(call("words__lookup", word="sea"), is_stream=False))
-    assert status == 200 and kinds(data["output"])[-1] == "mcp_approval_request" and stage.server.calls == []
-
-
 @pytest.mark.parametrize("field", ["server_url", "headers", "authorization", "connector_id"])
 async def test_an_address_or_credential_of_the_caller_is_refused(stage: Stage, field: str) -> None:
     status, data = await stage.respond(tools=[{**WORDS, field: "https://evil.example"}])
@@ -166,29 +143,6 @@ async def test_a_key_without_the_scope_is_told_its_name_before_anything_begins(
     assert not stage.server.seen and not stage.scene.model.seen
 
 
-async def test_an_unknown_label_is_refused_with_the_scope(stage: Stage) -> None:
-    key = stage.scene.server.make_key("responses", "mcp:nobody")
-    body = {"model": "SvcLLM", "input": "go", "tools": [{"type": "mcp", "server_label": "nobody"}]}
-    status, data = await post(stage.scene, "/v1/responses", body, key)
-    assert (status, data["error"]["param"]) == (400, "tools[0].server_label")
-
-
-async def test_only_allowed_tools_are_offered(stage: Stage) -> None:
-    status, data = await stage.respond(
-        round_of("x", is_stream=False), tools=[{**WORDS, "allowed_tools": ["lookup", "no"]}]
-    )
-    assert status == 200 and [tool["name"] for tool in data["output"][0]["tools"]] == ["lookup"]
-    assert [tool["function"]["name"] for tool in stage.scene.sent[0]["tools"]] == ["words__lookup"]
-
-
-@pytest.mark.parametrize(
-    "allowed", ["lookup", 5, {"tool_names": "lookup"}, {"read_only": True}, ["lookup", 1]], ids=str
-)
-async def test_a_filter_that_is_not_understood_is_refused(stage: Stage, allowed: Any) -> None:
-    status, data = await stage.respond(tools=[{**WORDS, "allowed_tools": allowed}])
-    assert (status, data["error"]["param"]) == (400, "tools[0].allowed_tools") and not stage.server.seen
-
-
 @pytest.mark.parametrize("stage", ["always"], indirect=True)
 async def test_the_text_before_an_approved_call_is_of_the_same_message(stage: Stage) -> None:
     asked = round_of("Let me see.", call("words__lookup", word="sea"), is_stream=False)
@@ -200,37 +154,6 @@ async def test_the_text_before_an_approved_call_is_of_the_same_message(stage: St
     messages = stage.scene.sent[-1]["messages"]
     assert status == 200 and [each["role"] for each in messages] == ["user", "assistant", "tool"], messages
     assert messages[1]["content"] == "Let me see." and len(messages[1]["tool_calls"]) == 1
-
-
-async def test_a_choice_forces_the_servers_tool(stage: Stage) -> None:
-    choice = {"type": "mcp", "server_label": "words", "name": "delete"}
-    await stage.respond(round_of("x", is_stream=False), tool_choice=choice)
-    assert stage.scene.sent[0]["tool_choice"] == {"type": "function", "function": {"name": "words__delete"}}
-    await stage.respond(round_of("x", is_stream=False), tool_choice="required")
-    assert stage.scene.sent[-1]["tool_choice"] == "required"
-    await stage.respond(round_of("x", is_stream=False), tool_choice="none")
-    assert not stage.scene.sent[-1].get("tools")
-
-
-async def test_the_gateways_own_tools_are_a_server_in_process(stage: Stage) -> None:
-    own = {"type": "mcp", "server_label": "gateway", "require_approval": "never", "allowed_tools": ["websearch-search"]}
-    rounds = (
-        round_of(call("gateway__websearch-search", query="paris"), is_stream=False),
-        round_of("x", is_stream=False),
-    )
-    status, data = await stage.respond(*rounds, tools=[own, WORDS])
-    assert status == 200 and kinds(data["output"]) == ["mcp_list_tools", "mcp_list_tools", "mcp_call", "message"], data
-    assert "https://a.example.com/paris" in data["output"][2]["output"] and stage.scene.provider.asked == ["paris"]
-
-
-async def test_both_kinds_of_hosted_tools_work_in_one_answer(stage: Stage) -> None:
-    rounds = (
-        round_of(search(), call("words__lookup", "c2", 1, word="sea"), is_stream=False),
-        round_of("Paris [1]", is_stream=False),
-    )
-    status, data = await stage.respond(*rounds, tools=[{"type": "web_search"}, WORDS])
-    assert status == 200 and kinds(data["output"]) == ["mcp_list_tools", "web_search_call", "mcp_call", "message"]
-    assert data["output"][-1]["content"][0]["annotations"][0]["url"] == "https://a.example.com/paris"
 
 
 @pytest.mark.slow
@@ -257,11 +180,6 @@ async def test_a_server_of_the_official_sdk_is_understood(start_gateway: StartGa
     assert added["output"] == "5" and "fail" in failed["error"]["content"][0]["text"]
 
 
-def is_listening(port: int) -> bool:
-    with socket.socket() as tried:
-        return tried.connect_ex(("127.0.0.1", port)) == 0
-
-
 @pytest.mark.slow
 async def test_the_agents_sdk_uses_its_hosted_mcp_tool(stage: Stage) -> None:
     rounds, plans, asked = [], [], []
@@ -270,9 +188,36 @@ async def test_the_agents_sdk_uses_its_hosted_mcp_tool(stage: Stage) -> None:
             rounds += [round_of(call("words__lookup", word="sea"), is_stream=streamed)]
             rounds += [round_of("Water.", is_stream=streamed)]
             plan = {"url": f"{stage.scene.server.url}/v1", "key": stage.key, "stream": streamed, "approval": approval}
+            plan["tool"] = "words"
             plans.append(plan)
             asked.append(["lookup"] if approval == "always" else [])
     stage.scene.model.will(*rounds)
-    reports = await run_client([python_of("clients"), str(CLIENTS / "agents_mcp.py")], plans)
-    assert reports == [{"output": "Water.", "asked": each} for each in asked]
+    reports = await run_client([python_of("clients"), str(CLIENTS / "agents_sdk.py")], plans)
+    assert [(each["output"], each["asked"]) for each in reports] == [("Water.", each) for each in asked]
     assert stage.server.calls == [{"name": "lookup", "arguments": {"word": "sea"}}] * 4
+
+
+async def test_a_choice_forces_the_servers_tool(stage: Stage) -> None:
+    choice = {"type": "mcp", "server_label": "words", "name": "delete"}
+    await stage.respond(round_of("x", is_stream=False), tool_choice=choice)
+    assert stage.scene.sent[0]["tool_choice"] == {"type": "function", "function": {"name": "words__delete"}}
+    await stage.respond(round_of("x", is_stream=False), tool_choice="required")
+    assert stage.scene.sent[-1]["tool_choice"] == "required"
+    await stage.respond(round_of("x", is_stream=False), tool_choice="none")
+    assert not stage.scene.sent[-1].get("tools")
+
+
+@pytest.mark.parametrize(
+    ("rule", "asks"),
+    [
+        ("always", True),
+        ({"never": {"tool_names": ["lookup"]}}, False),
+        ({"always": {"tool_names": ["lookup"]}}, True),
+        ({"never": {"read_only": True}}, False),
+        ({"never": {"tool_names": ["delete"]}}, True),
+    ],
+)
+async def test_a_caller_may_ask_for_more_approvals(stage: Stage, rule: Any, asks: bool) -> None:
+    rounds = (round_of(call("words__lookup", word="sea"), is_stream=False), round_of("x", is_stream=False))
+    status, data = await stage.respond(*rounds, tools=[{**WORDS, "require_approval": rule}])
+    assert status == 200 and ("mcp_approval_request" in kinds(data["output"])) == asks

@@ -1,17 +1,13 @@
 """Hosted web search: who may use it, what leaves and what comes in masked, which pages may be read."""
 
-from typing import Any
-
 import pytest
 
-from tests.support.asking import send
 from tests.support.gateways import StartGateway
 from tests.support.hosted_checks import check_events, kinds_of, plain
 from tests.support.hosted_search import (
     SEARCH,
     Scene,
     call,
-    chat,
     message_of,
     post,
     respond,
@@ -41,58 +37,6 @@ async def test_a_key_without_the_scope_is_refused_before_anything_happens(stage:
         status, answer = await post(stage, path, body, key)
         assert status == 403 and "web-search" in answer["error"]["message"]
     assert stage.sent == [] and stage.provider.asked == []
-
-
-@pytest.mark.parametrize(
-    ("tool", "param"),
-    [
-        ({"search_context_size": "huge"}, "tools[0].search_context_size"),
-        ({"filters": {"allowed_domains": ["a b"]}}, "tools[0].filters.allowed_domains[0]"),
-        ({"filters": {"allowed_domains": ["x.example"] * 101}}, "tools[0].filters.allowed_domains"),
-        ({"filters": {"allowed_domains": "x.example"}}, "tools[0].filters.allowed_domains"),
-        ({"filters": {"allowed_domains": ["x.example/a?b=c"]}}, "tools[0].filters.allowed_domains[0]"),
-        ({"filters": {"other": 1}}, "tools[0].filters.other"),
-        ({"search_content_types": ["sound"]}, "tools[0].search_content_types[0]"),
-        ({"user_location": {"type": "exact"}}, "tools[0].user_location.type"),
-        ({"user_location": {"type": "approximate", "country": "Germany"}}, "tools[0].user_location.country"),
-        ({"external_web_access": "no"}, "tools[0].external_web_access"),
-        ({"no_such_option": 1}, "tools[0].no_such_option"),
-    ],
-    ids=str,
-)  # fmt: skip
-async def test_a_wrong_option_is_refused_by_its_name(stage: Scene, tool: dict[str, Any], param: str) -> None:
-    status, answer = await post(
-        stage, "/v1/responses", {"model": "SvcLLM", "input": "x", "tools": [{**SEARCH, **tool}]}
-    )
-    assert status == 400 and answer["error"]["param"] == param and param in answer["error"]["message"]
-
-
-@pytest.mark.parametrize(
-    ("body", "param"),
-    [
-        ({"web_search_options": {"search_context_size": 3}}, "web_search_options.search_context_size"),
-        ({"web_search_options": {"filters": {}}}, "web_search_options.filters"),
-        ({"web_search_options": []}, "web_search_options"),
-        (
-            {"web_search_options": {"user_location": {"type": "approximate", "approximate": {"country": "Narnia"}}}},
-            "web_search_options.user_location.approximate.country",
-        ),
-        ({"web_search_options": {}, "n": 2}, "n"),
-        ({"web_search_options": {}, "functions": [{"name": "f"}]}, "functions"),
-    ],
-    ids=str,
-)  # fmt: skip
-async def test_a_wrong_option_of_the_chat_route_is_refused_by_its_name(
-    stage: Scene, body: dict[str, Any], param: str
-) -> None:
-    asked = {"model": "SvcLLM", "messages": [{"role": "user", "content": "x"}], **body}
-    status, answer = await post(stage, "/v1/chat/completions", asked)
-    assert status == 400 and answer["error"]["param"] == param, answer
-
-
-async def test_two_search_tools_are_refused(stage: Scene) -> None:
-    status, answer = await post(stage, "/v1/responses", {"model": "SvcLLM", "input": "x", "tools": [SEARCH, SEARCH]})
-    assert status == 400 and answer["error"]["param"] == "tools[1]"
 
 
 async def test_query_and_results_are_masked_whatever_the_routes_say(stage: Scene) -> None:
@@ -126,32 +70,6 @@ async def test_a_page_is_masked_before_the_model_reads_it(stage: Scene) -> None:
     assert visible(message_of(response)) == [("[1]", page)]
 
 
-@pytest.mark.parametrize("is_stream", [True, False])
-async def test_positions_are_right_when_the_answer_itself_is_masked(
-    start_gateway: StartGateway, is_stream: bool
-) -> None:
-    async with scene(start_gateway, more=BOTH) as stage:
-        rounds: list[list[Any]] = [
-            [search()],
-            [f"Ask {MAIL[:6]}", f"{MAIL[6:]} or pay {CARD} [", "1] 里昂 ", f"([a]({PARIS})) {MAIL}."],
-        ]
-        stage.model.will(*[round_of(*parts, is_stream=is_stream) for parts in rounds])
-        response = await respond(stage, stream=is_stream)
-        if is_stream:
-            check_events(stage.extra)
-        part = message_of(response)
-        assert CARD not in part["text"] and "[REDACTED:CREDIT_CARD]" in part["text"]
-        assert visible(part) == [("[1]", PARIS), (f"([a]({PARIS}))", PARIS)]
-        _, stored, _ = await send(stage.server, f"/v1/responses/{response['id']}", method="GET")
-        assert visible(message_of(stored)) == visible(part) and message_of(stored)["text"] == part["text"]
-        stage.model.will(*[round_of(*parts, is_stream=is_stream) for parts in rounds])
-        message = await chat(stage, stream=is_stream)
-        assert "[REDACTED:CREDIT_CARD]" in message["content"]
-        places = [each["url_citation"] for each in message["annotations"]]
-        links = [message["content"][each["start_index"] : each["end_index"]] for each in places]
-        assert links == ["[1]", f"([a]({PARIS}))"]
-
-
 async def test_a_masked_answer_is_the_same_streamed_and_whole(start_gateway: StartGateway) -> None:
     async with scene(start_gateway, more=BOTH) as stage:
         made = []
@@ -162,34 +80,6 @@ async def test_a_masked_answer_is_the_same_streamed_and_whole(start_gateway: Sta
             response["provider_specific_fields"].pop("sanitization", None)
             made.append(plain(response))
         assert made[0] == made[1]
-
-
-@pytest.mark.slow
-async def test_a_path_after_a_domain_binds_results_and_pages(stage: Scene) -> None:
-    page = "<html><body><p>" + "Words of a page. " * 30 + "</p></body></html>"
-    stage.site.pages |= {"/docs/a": page, "/private": page, "/docs/away": (302, {"Location": "/private"}, b"")}
-    stage.provider.results = [
-        {"title": path, "url": f"https://a.example.com{path}", "content": "x"}
-        for path in ("/docs", "/docs/a%20b", "/docsearch", "/docs/../private", "/docs/%2e%2e/private", "/")
-    ]
-    host = f"http://localhost:{stage.site.port}"
-    stage.model.will(
-        round_of(search()),
-        *(round_of(call("open_page", url=host + path)) for path in ("/docs/a", "/private", "/docs/away")),
-        round_of("x"),
-    )
-    tool = {**SEARCH, "filters": {"allowed_domains": ["https://a.example.com/docs/", "localhost/docs/*"]}}
-    response = await respond(
-        stage, tools=[tool], input=f"{host}/docs/a {host}/private {host}/docs/away", include=["web_search_call.results"]
-    )
-    assert kinds_of(response["output"]) == ["search", "open_page", "open_page!", "open_page!", "message"]
-    shown = [each["url"].partition(".com")[2] for each in response["output"][0]["results"]]
-    assert shown == ["/docs", "/docs/a%20b"]
-    stage.model.will(round_of(search()), round_of("x"))
-    tool = {**SEARCH, "filters": {"blocked_domains": ["a.example.com/docs"]}}
-    response = await respond(stage, tools=[tool], include=["web_search_call.results"])
-    shown = [each["url"].partition(".com")[2] for each in response["output"][0]["results"]]
-    assert shown and not any(path.startswith("/docs/a") or path == "/docs" for path in shown)
 
 
 async def test_both_spellings_of_an_international_domain_are_one(stage: Scene) -> None:

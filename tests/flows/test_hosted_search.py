@@ -4,6 +4,7 @@ Every scenario runs both ways over real sockets and must come out the same; `hos
 """
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,9 +16,9 @@ from tests.support import upstream as up
 from tests.support.gateways import StartGateway
 from tests.support.hosted_checks import check_events, check_response, kinds_of, plain
 from tests.support.hosted_search import SEARCH, Scene, call, message_of, respond, round_of, scene, search, visible
+from tests.support.paths import GOLDEN
 
 PARIS, LYON, NICE = "https://a.example.com/paris", "https://b.example.org/lyon", "https://a.example.com/nice"
-ADD = {"type": "function", "name": "add", "parameters": {"type": "object", "properties": {}}}
 RESULTS = ["web_search_call.results"]
 SMILE = "👩‍👩‍👧 里昂 "
 
@@ -39,85 +40,20 @@ class Case:
     text: str = ""
     links: list[tuple[str, str]] = field(default_factory=list)
     body: dict[str, Any] = field(default_factory=dict)
-    finish: dict[int, str] = field(default_factory=dict)
+    finish: dict[str, str] = field(default_factory=dict)
     asked: list[str] | None = None
     status: str = "completed"
 
 
-ONE = [search()]
-CASES = [
-    Case("no search at all", [["Hello."]], ["message"], "Hello.", asked=[]),
-    Case("one search and a number", [ONE, ["Paris [1]."]], ["search", "message"], "Paris [1].", [("[1]", PARIS)]),
-    Case("a number in pieces", [ONE, ["Paris ", "[", "1", "]", "."]], ["search", "message"], "Paris [1].",
-         [("[1]", PARIS)]),
-    Case("two numbers beside each other", [ONE, ["Paris[1]", "[2] y"]], ["search", "message"], "Paris[1][2] y",
-         [("[1]", PARIS), ("[2]", LYON)]),
-    Case("two numbers in one bracket", [ONE, ["x [1,", " 3]"]], ["search", "message"], "x [1, 3]",
-         [("[1, 3]", PARIS), ("[1, 3]", NICE)]),
-    Case("a number that no result has", [ONE, ["x [7] [2024]"]], ["search", "message"], "x [7] [2024]"),
-    Case("wide brackets", [ONE, ["x【2†", "L1-L4】"]], ["search", "message"], "x【2†L1-L4】", [("【2†L1-L4】", LYON)]),
-    Case("a link in round brackets", [ONE, ["x ([a.example.com](", PARIS, "))."]], ["search", "message"],
-         f"x ([a.example.com]({PARIS})).", [(f"([a.example.com]({PARIS}))", PARIS)]),
-    Case("a link", [ONE, [f"[Lyon]({LYON[:14]}", f"{LYON[14:]}) is"]], ["search", "message"], f"[Lyon]({LYON}) is",
-         [(f"[Lyon]({LYON})", LYON)]),
-    Case("a bare address", [ONE, [f"see {NICE[:9]}", f"{NICE[9:]}, ok"]], ["search", "message"], f"see {NICE}, ok",
-         [(NICE, NICE)]),
-    Case("an address at the end", [ONE, [f"see {NICE}"]], ["search", "message"], f"see {NICE}", [(NICE, NICE)]),
-    Case("addresses that nobody has seen", [ONE, ["[x](https://evil.example/) https://evil.example/ ", PARIS + "x"]],
-         ["search", "message"], f"[x](https://evil.example/) https://evil.example/ {PARIS}x"),
-    Case("no citation", [ONE, ["It is Paris."]], ["search", "message"], "It is Paris."),
-    Case("citations after letters of several bytes", [ONE, [SMILE, "[1]", SMILE, f"{LYON}。", "[2]"]],
-         ["search", "message"], f"{SMILE}[1]{SMILE}{LYON}。[2]", [("[1]", PARIS), (LYON, LYON), ("[2]", LYON)]),
-    Case("citations in code", [ONE, ["`a[1]` and\n```\nb[2]\n```\n[3] [1]"]], ["search", "message"],
-         "`a[1]` and\n```\nb[2]\n```\n[3] [1]", [("[3]", NICE), ("[1]", PARIS)]),
-    Case("citations in a table", [ONE, ["|👩‍👩‍👧 `x[2]`|b|\n|-|-|\n|巴黎[1]|", "y [2]|\n"]], ["search", "message"],
-         "|👩‍👩‍👧 `x[2]`|b|\n|-|-|\n|巴黎[1]|y [2]|\n", [("[1]", PARIS), ("[2]", LYON)]),
-    Case("JSON is not prose", [ONE, ['{"a": [1]}']], ["search", "message"], '{"a": [1]}',
-         body={"text": {"format": {"type": "json_object"}}}),
-    Case("text before a call", [["I look.", search()], ["Paris [1]."]], ["message", "search", "message"], "Paris [1].",
-         [("[1]", PARIS)]),
-    Case("no text after a call", [ONE, []], ["search", "message"], ""),
-    Case("two calls in one round", [[search("a"), search("b", "c2", 1)], ["x [2]"]], ["search", "search", "message"],
-         "x [2]", [("[2]", LYON)], asked=["a", "b"]),
-    Case("two rounds of calls", [[search("a")], ["So far.", search("b")], ["x [1]"]],
-         ["search", "message", "search", "message"], "x [1]", [("[1]", PARIS)], asked=["a", "b"]),
-    Case("text between the rounds cites", [ONE, ["First [1].", search("b")], ["Then."]],
-         ["search", "message", "search", "message"], "Then.", asked=["capital of France", "b"]),
-    Case("the cap within a round", [[search("a"), search("b", "c2", 1), search("c", "c3", 2), search("d", "c4", 3)],
-         ["x"]], ["search", "search", "search", "message"], "x", asked=["a", "b", "c"]),
-    Case("the cap over rounds", [[search("a")], [search("b")], [search("c")], ["x"]],
-         ["search", "search", "search", "message"], "x", asked=["a", "b", "c"]),
-    Case("the caller's own cap", [[search("a"), search("b", "c2", 1)], ["x"]], ["search", "message"], "x",
-         body={"max_tool_calls": 1}, asked=["a"]),
-    Case("calls beyond the cap are ignored", [ONE, [search("b")]], ["search", "message"], "",
-         body={"max_tool_calls": 1}, asked=["capital of France"]),
-    Case("a call of the caller's", [[call("add", a=1)]], ["function_call"], body={"tools": [SEARCH, ADD]}, asked=[]),
-    Case("both kinds of calls", [[search(), call("add", "c2", 1)]], ["function_call", "search"],
-         body={"tools": [SEARCH, ADD]}),
-    Case("first ours, then the caller's", [ONE, ["Now.", call("add")]], ["search", "message", "function_call"], "Now.",
-         body={"tools": [SEARCH, ADD]}),
-    Case("text and both kinds", [["Hm.", search(), call("add", "c2", 1), call("add", "c3", 2)]],
-         ["message", "function_call", "function_call", "search"], "Hm.", body={"tools": [SEARCH, ADD]}),
-    Case("arguments that are no JSON", [[{**search(), "function": {"name": "web_search", "arguments": "{no"}}], ["x"]],
-         ["search!", "message"], "x", asked=[]),
-    Case("a call without a query", [[call("web_search", q="x")], ["x"]], ["search!", "message"], "x", asked=[]),
-    Case("a page that nobody named", [[call("open_page", url="https://evil.example/?q=secret")], ["x"]],
-         ["open_page!", "message"], "x", asked=[]),
-    Case("cut by length", [ONE, ["Paris [1"]], ["search", "message"], "Paris [1", finish={1: "length"},
-         status="incomplete"),
-    Case("a call that is cut by length", [["I", search()]], ["message"], "I", finish={0: "length"}, asked=[],
-         status="incomplete"),
-    Case("stopped by a filter", [ONE, ["Paris"]], ["search", "message"], "Paris", finish={1: "content_filter"},
-         status="incomplete"),
-    Case("search must be called", [ONE, ["x"]], ["search", "message"], "x",
-         body={"tools": [{"type": "web_search_preview"}], "tool_choice": {"type": "web_search_preview"}}),
-    Case("any tool must be called", [ONE, ["x"]], ["search", "message"], "x", body={"tool_choice": "required"}),
-    Case("search is allowed", [ONE, ["x"]], ["search", "message"], "x",
-         body={"tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": [SEARCH]}}),
-    Case("search is not allowed", [["x"]], ["message"], "x", asked=[],
-         body={"tools": [SEARCH, ADD], "tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": [ADD]}}),
-    Case("no tool may be called", [["x"]], ["message"], "x", body={"tool_choice": "none"}, asked=[]),
-]  # fmt: skip
+CASES = [Case(**row) for row in json.loads((GOLDEN / "hosted_search.json").read_text())]
+
+
+def part_of(recorded: Any) -> Any:
+    """A text, a whole call, or one that is recorded as its name, id, index and arguments."""
+    if not isinstance(recorded, list):
+        return recorded
+    name, call_id, index, arguments = recorded
+    return call(name, call_id, index, **arguments)
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
@@ -127,7 +63,7 @@ async def test_an_answer_is_the_same_streamed_and_whole(stage: Scene, case: Case
         stage.provider.asked.clear()
         stage.model.seen.clear()
         stage.model.will(*[
-            round_of(*parts, finish=case.finish.get(number), is_stream=is_stream)
+            round_of(*map(part_of, parts), finish=case.finish.get(str(number)), is_stream=is_stream)
             for number, parts in enumerate(case.rounds)
         ])  # fmt: skip
         response = await respond(stage, stream=is_stream, **{"include": RESULTS, **case.body})
@@ -136,7 +72,9 @@ async def test_an_answer_is_the_same_streamed_and_whole(stage: Scene, case: Case
         check_response(response)
         assert sorted(kinds_of(response["output"])) == sorted(case.items) and response["status"] == case.status
         if "message" in case.items:
-            assert message_of(response)["text"] == case.text and visible(message_of(response)) == case.links
+            assert message_of(response)["text"] == case.text and visible(message_of(response)) == list(
+                map(tuple, case.links)
+            )
         assert response["usage"]["total_tokens"] == 5 * len(case.rounds) == 5 * len(stage.sent)
         asked = ["capital of France"] if case.asked is None else case.asked
         assert sorted(stage.provider.asked) == sorted(asked)

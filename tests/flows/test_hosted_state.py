@@ -41,25 +41,6 @@ async def test_a_stored_answer_has_its_items_and_citations(stage: Scene) -> None
         assert plain(stored) == plain(response)
 
 
-@pytest.mark.parametrize("is_stream", [True, False])
-async def test_what_a_search_told_is_kept_until_the_turn_is_over(stage: Scene, is_stream: bool) -> None:
-    stage.model.will(round_of("I look.", search(), call("add", "c2", 1), is_stream=is_stream))
-    first = await respond(stage, stream=is_stream, tools=[SEARCH, ADD])
-    assert sorted(kinds_of(first["output"])) == ["function_call", "message", "search"]
-    assert stage.provider.asked == ["capital of France"]
-    stage.model.will(round_of("Paris [1], 3.", is_stream=is_stream))
-    second = await respond(
-        stage, stream=is_stream, tools=[SEARCH, ADD], previous_response_id=first["id"], input=[output_of(first)]
-    )
-    messages = stage.sent[1]["messages"]
-    told = {message["tool_call_id"]: message["content"] for message in messages if message["role"] == "tool"}
-    assert "3" in told.values() and any("[1] Paris" in text for text in told.values())
-    assert visible(message_of(second)) == [("[1]", PARIS)] and kinds_of(second["output"]) == ["message"]
-    stage.model.will(round_of("Bye.", is_stream=is_stream))
-    await respond(stage, stream=is_stream, previous_response_id=second["id"], input="Thanks")
-    assert not any("[1] Paris" in str(message.get("content")) for message in stage.sent[2]["messages"])
-
-
 async def test_another_key_does_not_get_what_a_search_told(stage: Scene) -> None:
     other = stage.server.make_key("responses", "web-search")
     stage.model.will(round_of(search(), call("add", "c2", 1)))
@@ -69,24 +50,6 @@ async def test_another_key_does_not_get_what_a_search_told(stage: Scene) -> None
     body = {"model": "SvcLLM", "input": items, "tools": [SEARCH, ADD]}
     assert (await post(stage, "/v1/responses", body, other))[0] == 200
     assert "[1] Paris" not in str(stage.sent[1]["messages"])
-
-
-@pytest.mark.parametrize("store", [True, False])
-async def test_items_that_the_caller_sends_again_are_taken(stage: Scene, store: bool) -> None:
-    """Without storing, what the search told is known only where its results are in the items."""
-    stage.model.will(round_of(search(), call("add", "c2", 1)))
-    first = await respond(stage, tools=[SEARCH, ADD], store=store, include=[] if store else WITH_RESULTS)
-    stage.model.will(round_of("Lyon [2]."))
-    items = [{"type": "message", "role": "user", "content": "x"}, *first["output"], output_of(first)]
-    second = await respond(stage, tools=[SEARCH, ADD], store=store, input=items)
-    assert visible(message_of(second)) == [("[2]", RESULTS[1]["url"])]
-    assert "[1] Paris" in str(stage.sent[1]["messages"])
-    stage.model.will(round_of("Bye."))
-    again = [*items, *second["output"], {"type": "message", "role": "user", "content": "Thanks"}]
-    check_events((await post(stage, "/v1/responses", {
-        "model": "SvcLLM", "input": again, "tools": [SEARCH, ADD], "stream": True,
-    }))[1])  # fmt: skip
-    assert "[1] Paris" not in str(stage.sent[2]["messages"]) and "web_search_call" not in str(stage.sent[2])
 
 
 async def test_a_searched_item_from_elsewhere_is_taken_and_not_forwarded(stage: Scene) -> None:
@@ -118,7 +81,7 @@ async def test_the_chat_route_cites_in_annotations(stage: Scene, is_stream: bool
     cited = [each["url_citation"] for each in message["annotations"]]
     links = [message["content"][each["start_index"] : each["end_index"]] for each in cited]
     assert links == ["[2]", f"([a]({PARIS}))"] and [each["url"] for each in cited] == [RESULTS[1]["url"], PARIS]
-    assert message["usage"]["total_tokens"] == 10 and not message["tool_calls" if is_stream else "refusal"]
+    assert message["usage"]["total_tokens"] == 10 and not message.get("tool_calls") and not message.get("refusal")
 
 
 @pytest.mark.parametrize("is_stream", [True, False])

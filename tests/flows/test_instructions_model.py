@@ -28,7 +28,7 @@ def fruit_site() -> Site:
 def toml(site: Site, upstream: Upstream) -> str:
     return (
         f"[[models]]\nname = 'SvcLLM'\n[[models.upstreams]]\nbase_url = '{upstream.url}'\nmodel = 'm'\n"
-        f"[web]\nallow_private = ['{site.address}']\ninstructions_model = 'SvcLLM'\ncrawl_budget_s = 20\n"
+        f"[web]\nallow_private = ['{site.address}']\ninstructions_model = 'SvcLLM'\n"
         "[guardrail]\nenabled = 'off'\n[local_llm]\nenabled = false\n[local_ocr]\nenabled = false\n"
     )
 

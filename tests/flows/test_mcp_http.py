@@ -1,7 +1,6 @@
 """The web-tools path over HTTP, on real sockets under the production runner: the table of raw requests, and what is
 HTTP's part of MCP: keys, origins, methods, Accept, streams, clients that leave, the end of the server."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ import orjson
 import pytest
 from multidict import CIMultiDict
 
-from gateway.config.settings import Limits
 from tests.support.mcp_cases import CASES, NO_BODY
 from tests.support.web_tools import bounded, modern, request, tool_call
 from tests.support.web_tools_site import MOST_BODY_BYTES, PATH, WebToolsSite, web_tools_site
@@ -175,41 +173,6 @@ async def test_a_modern_fault_is_a_status_also_for_those_who_want_events(site: W
         assert answer.status == 404 and (await answer.json())["error"]["code"] == -32601
 
 
-@pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
-async def test_a_client_that_leaves_stops_the_crawl_within_a_second(site: WebToolsSite, accept: str) -> None:
-    site.tools.release = asyncio.Event()
-    asking = asyncio.ensure_future(read_all(site, CRAWL, {"Accept": accept}))
-    await bounded(site.tools.all_started(1))
-    asking.cancel()
-    await bounded(site.tools.cancelled.wait(), 1)
-
-
 async def read_all(site: WebToolsSite, body: Any, headers: dict[str, str]) -> tuple[int, bytes]:
     async with site.post(body, headers) as answer:
         return answer.status, await answer.read()
-
-
-async def test_a_cancelled_notification_on_another_connection_ends_the_call(site: WebToolsSite) -> None:
-    site.tools.release = asyncio.Event()
-    asking = asyncio.ensure_future(read_all(site, CRAWL, {}))
-    await bounded(site.tools.all_started(1))
-    note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1, "reason": "enough"}}
-    async with site.post(note) as answer:
-        assert answer.status == 202 and await answer.read() == b""
-    status, text = await bounded(asking, 2)
-    assert status == 200 and orjson.loads(text)["error"]["code"] == -32800 and site.tools.cancelled.is_set()
-
-
-async def test_the_minute_of_a_key_counts_tool_calls_alone_and_every_member_of_a_batch(tmp_path: Path) -> None:
-    async with web_tools_site(tmp_path, limits=Limits(per_minute=3)) as site:
-        for _ in range(5):
-            async with site.post(request("tools/list")) as answer:
-                assert answer.status == 200
-        async with site.post([tool_call("search_status", call_id=n) for n in range(4)]) as answer:
-            told = await answer.json()
-            assert [each["result"]["isError"] for each in told] == [False, False, False, True]
-            assert "rate_limit_error" in told[3]["result"]["content"][0]["text"]
-        for headers in ({}, {"Accept": "text/event-stream"}):
-            async with site.post(tool_call("search_status"), headers) as answer:
-                assert answer.status == 429 and int(answer.headers["Retry-After"]) > 0
-                assert (await answer.json())["id"] == 1

@@ -1,21 +1,27 @@
 """The five tools of a whole gateway through an official client, over the documentation that the gateway serves."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import aiohttp
 import orjson
 import pytest
+from aiohttp import web
 
 from tests.support.asking import OFF
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.official import client_command, run_client
+from tests.support.waiting import until
 from tests.support.web_tools import bounded, tool_call
 from tests.support.web_tools_site import PATH
+from tests.support.websites import Site, serving
 
 pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+async def server(start_gateway: StartGateway) -> InProcessGateway:
+    return await start_gateway(OFF)
 
 
 async def outcomes(server: InProcessGateway, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
@@ -29,8 +35,7 @@ async def outcomes(server: InProcessGateway, *calls: tuple[str, dict[str, Any]])
     return [answer["structured"] for answer in answers]
 
 
-async def test_an_agent_maps_crawls_reads_and_searches_a_site(start_gateway: StartGateway) -> None:
-    server = await start_gateway(OFF)
+async def test_an_agent_maps_crawls_reads_and_searches_a_site(server: InProcessGateway) -> None:
     docs = server.ops_url + "/docs/"
     mapped, crawled, found, status = await outcomes(
         server,
@@ -50,16 +55,14 @@ async def test_an_agent_maps_crawls_reads_and_searches_a_site(start_gateway: Sta
     assert {type(status["data"]["guardrail"][name]) for name in ("endpoint", "model", "status")} == {str}
 
 
-async def test_an_agent_reads_pages_and_is_told_which_could_not_be_read(start_gateway: StartGateway) -> None:
-    server = await start_gateway(OFF)
+async def test_an_agent_reads_pages_and_is_told_which_could_not_be_read(server: InProcessGateway) -> None:
     page, missing = server.ops_url + "/docs/web-tools", server.ops_url + "/docs/nowhere"
     (read,) = await outcomes(server, ("extract", {"urls": [page, missing, "http://10.0.0.1/", "ftp://x/"]}))
     assert [each["url"] for each in read["data"]["results"]] == [page]
     assert len(read["data"]["failed_results"]) == 3 and all(each["error"] for each in read["data"]["failed_results"])
 
 
-async def test_what_cannot_be_done_is_an_outcome_that_says_so(start_gateway: StartGateway) -> None:
-    server = await start_gateway(OFF)
+async def test_what_cannot_be_done_is_an_outcome_that_says_so(server: InProcessGateway) -> None:
     scheme, pattern, blank, private = await outcomes(
         server,
         ("map", {"url": "ftp://example.com/"}),
@@ -74,8 +77,7 @@ async def test_what_cannot_be_done_is_an_outcome_that_says_so(start_gateway: Sta
         assert error["param"].startswith(param) and not error["retryable"], error
 
 
-async def test_a_crawl_reports_its_progress_to_those_who_ask(start_gateway: StartGateway) -> None:
-    server = await start_gateway(OFF)
+async def test_a_crawl_reports_its_progress_to_those_who_ask(server: InProcessGateway) -> None:
     crawl = {"name": "websearch-crawl", "arguments": {"url": server.ops_url + "/docs/", "limit": 8}, "progress": True}
     plan = {"url": server.url + PATH, "key": server.key, "mode": "legacy", "calls": [crawl]}
     (answer,) = (await run_client(client_command("python2"), plan))["answers"]
@@ -83,34 +85,9 @@ async def test_a_crawl_reports_its_progress_to_those_who_ask(start_gateway: Star
     assert pages > 3 and answer["steps"] == sorted(set(answer["steps"])) and answer["steps"][-1] >= pages
 
 
-class SlowSite:
-    """A site whose pages never come: it knows when one is asked for, and when the asker has hung up."""
-
-    def __init__(self) -> None:
-        self.port = 0
-        self.asked = asyncio.Event()
-        self.hung_up = asyncio.Event()
-
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = await reader.readuntil(b"\r\n\r\n")
-        if b" /page " in head.split(b"\r\n", 1)[0]:
-            self.asked.set()
-            await reader.read()  # nothing more is sent, so this ends with the connection
-            self.hung_up.set()
-        else:
-            writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-        writer.close()
-
-
-@asynccontextmanager
-async def slow_site() -> AsyncIterator[SlowSite]:
-    site = SlowSite()
-    server = await asyncio.start_server(site.serve, "127.0.0.1", 0)
-    site.port = server.sockets[0].getsockname()[1]
-    try:
-        yield site
-    finally:
-        server.close()
+async def endless(request: web.Request) -> web.StreamResponse:
+    await asyncio.sleep(60)
+    return web.Response()
 
 
 @pytest.mark.parametrize("way", ["leaves", "cancels"])
@@ -118,22 +95,22 @@ async def slow_site() -> AsyncIterator[SlowSite]:
 async def test_a_crawl_nobody_waits_for_lets_go_of_its_connections_within_a_second(
     start_gateway: StartGateway, way: str, accept: str
 ) -> None:
-    async with slow_site() as site, aiohttp.ClientSession() as session:
-        server = await start_gateway(f'[web]\nallow_private = ["127.0.0.1:{site.port}"]\n')
+    async with serving(Site({"/page": endless})) as site, aiohttp.ClientSession() as session:
+        server = await start_gateway(f'[web]\nallow_private = ["{site.address}"]\n')
         headers = {**server.headers, "Accept": accept}
 
         async def post(body: Any) -> bytes:
             async with session.post(server.url + PATH, json=body, headers=headers) as answer:
                 return await answer.read()
 
-        crawl = tool_call("crawl", {"url": f"http://127.0.0.1:{site.port}/page"}, token="t")
+        crawl = tool_call("crawl", {"url": f"{site.url}/page"}, token="t")
         asking = asyncio.ensure_future(post(crawl))
-        await bounded(site.asked.wait())
+        await until(lambda: "/page" in site.asked, 8)
         if way == "leaves":
             asking.cancel()
         else:
             params = {"requestId": 1}
             assert await post({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}) == b""
-        await bounded(site.hung_up.wait(), 1)
+        await until(lambda: not site.open_requests, 1)
         if way == "cancels":
             assert b"-32800" in await bounded(asking, 1)

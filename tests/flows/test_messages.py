@@ -11,11 +11,11 @@ import pytest
 from anthropic.tools.memory import BetaAsyncLocalFilesystemMemoryTool
 
 from tests.support import upstream as up
+from tests.support.backends import streamed as chunks_of
 from tests.support.gateways import InProcessGateway
 from tests.support.messages_route import ADD, HELLO, LIMIT_S, MODEL
+from tests.support.paths import GOLDEN
 from tests.support.upstream import Upstream
-
-EDITOR = "str_replace_based_edit_tool"
 
 
 @pytest.fixture
@@ -68,12 +68,6 @@ async def test_a_streamed_text_has_the_documented_order(client: anthropic.AsyncA
 CALL = {"id": "call_1", "type": "function", "function": {"name": "add", "arguments": '{"a":1}'}}
 
 
-def call_chunk(number: int, arguments: str, call_id: str = "", name: str = "") -> bytes:
-    head = {"id": call_id, "type": "function"} if call_id else {}
-    function = {"arguments": arguments, **({"name": name} if name else {})}
-    return up.chunk({"tool_calls": [{"index": number, **head, "function": function}]})
-
-
 def shape(message: anthropic.types.Message) -> list[Any]:
     """The blocks as short values."""
     return [
@@ -84,56 +78,17 @@ def shape(message: anthropic.types.Message) -> list[Any]:
     ]  # fmt: skip
 
 
-ENDING = [up.usage_chunk(), up.DONE]
-STREAMS: dict[str, tuple[list[bytes], dict[str, Any], list[Any], str]] = {
-    "a call after a text": (
-        [up.chunk({"content": "I add"}), call_chunk(0, "", "c1", "add"), call_chunk(0, '{"a"'), call_chunk(0, ":1}"),
-         up.chunk({}, "tool_calls")],
-        {"tools": [ADD]}, ["I add", ("c1", "add", {"a": 1})], "tool_use"),
-    "a call without arguments": (
-        [call_chunk(0, "", "c1", "add"), up.chunk({}, "tool_calls")],
-        {"tools": [ADD]}, [("c1", "add", {})], "tool_use"),
-    "two calls in turn": (
-        [call_chunk(0, '{"a":1}', "c1", "add"), call_chunk(1, '{"a":2}', "c2", "add"), up.chunk({}, "tool_calls")],
-        {"tools": [ADD]}, [("c1", "add", {"a": 1}), ("c2", "add", {"a": 2})], "tool_use"),
-    "two calls whose pieces alternate": (
-        [call_chunk(0, "", "c1", "add"), call_chunk(1, "", "c2", "add"), call_chunk(0, '{"a":"}'),
-         call_chunk(1, '{"a"'), call_chunk(0, '"}'), call_chunk(1, ":2}"), up.chunk({}, "tool_calls")],
-        {"tools": [ADD]}, [("c1", "add", {"a": "}"}), ("c2", "add", {"a": 2})], "tool_use"),
-    "a text while a call is incomplete": (
-        [call_chunk(0, '{"a"', "c1", "add"), up.chunk({"content": "wait"}), up.chunk({"content": " for it"}),
-         call_chunk(0, ":1}"), up.chunk({}, "tool_calls")],
-        {"tools": [ADD]}, [("c1", "add", {"a": 1}), "wait for it"], "tool_use"),
-    "thoughts that were wished for": (
-        [up.chunk({"reasoning_content": "2 "}), up.chunk({"reasoning_content": "and 2"}), up.chunk({"content": "4"}),
-         up.chunk({}, "stop")],
-        {"thinking": {"type": "enabled"}}, [("thinking", "2 and 2"), "4"], "end_turn"),
-    "thoughts that are omitted": (
-        [up.chunk({"reasoning": "2 and 2"}), up.chunk({"content": "4"}), up.chunk({}, "stop")],
-        {"thinking": {"type": "adaptive", "display": "omitted"}}, [("thinking", ""), "4"], "end_turn"),
-    "thoughts that nobody wished for": (
-        [up.chunk({"reasoning": "2 and 2"}), up.chunk({"content": "4"}), up.chunk({}, "stop")],
-        {}, ["4"], "end_turn"),
-    "thoughts between texts": (
-        [up.chunk({"content": "a"}), up.chunk({"reasoning": "hm"}), up.chunk({"content": "b"}), up.chunk({}, "stop")],
-        {"thinking": {"type": "enabled", "budget_tokens": 1024}}, ["a", ("thinking", "hm"), "b"], "end_turn"),
-    "a cut text": ([up.chunk({"content": "a"}), up.chunk({}, "length")], {}, ["a"], "max_tokens"),
-    "a filtered text": ([up.chunk({"content": "a"}), up.chunk({}, "content_filter")], {}, ["a"], "refusal"),
-    "a refusal": ([up.chunk({"refusal": "no"}), up.chunk({}, "stop")], {}, ["no"], "refusal"),
-    "nothing at all": ([up.chunk({"role": "assistant"}), up.chunk({}, "stop")], {}, [], "end_turn"),
-    "a stop sequence that vLLM names": (
-        [up.chunk({"content": "a"}), up.frame({"id": "x", "choices": [
-            {"index": 0, "delta": {}, "finish_reason": "stop", "stop_reason": "END"}]})],
-        {"stop_sequences": ["END"]}, ["a"], "stop_sequence"),
-}  # fmt: skip
+STREAMS = {row["case"]: row for row in json.loads((GOLDEN / "streams_to_blocks.json").read_text())}
 
 
 @pytest.mark.parametrize("case", STREAMS)
 async def test_a_stream_becomes_its_blocks(client: anthropic.AsyncAnthropic, upstream: Upstream, case: str) -> None:
-    chunks, body, blocks, reason = STREAMS[case]
-    upstream.will(up.stream(*chunks, *ENDING))
-    events, message = await streamed(client, **body)
-    assert shape(message) == blocks and message.stop_reason == reason
+    row = STREAMS[case]
+    chunks = [up.frame({"id": "x", "choices": [{"index": 0, **choice}]}) for choice in row["choices"]]
+    upstream.will(up.stream(*chunks, up.usage_chunk(), up.DONE))
+    events, message = await streamed(client, **row["asked"])
+    blocks = [list(block) if isinstance(block, tuple) else block for block in shape(message)]
+    assert blocks == row["blocks"] and message.stop_reason == row["reason"]
     assert [event.type for event in events].count("message_delta") == 1
     starts = [event for event in events if event.type == "content_block_start"]
     assert [event.index for event in starts] == list(range(len(blocks)))
@@ -141,32 +96,31 @@ async def test_a_stream_becomes_its_blocks(client: anthropic.AsyncAnthropic, ups
     assert all(block.signature for block in message.content if block.type == "thinking")
 
 
-WHOLES: dict[str, tuple[dict[str, Any], dict[str, Any], list[Any], str]] = {
+THINKING = {"thinking": {"type": "enabled"}}
+MESSAGES: dict[str, tuple[dict[str, Any], str, dict[str, Any], list[Any], str]] = {
     "calls beside a text": (
-        up.completion("I add", "tool_calls", tool_calls=[CALL, {**CALL, "id": "call_2"}]), {"tools": [ADD]},
+        {"content": "I add", "tool_calls": [CALL, {**CALL, "id": "call_2"}]}, "tool_calls", {"tools": [ADD]},
         ["I add", ("call_1", "add", {"a": 1}), ("call_2", "add", {"a": 1})], "tool_use"),
-    "thoughts": (
-        up.completion("4", reasoning_content="2 and 2"), {"thinking": {"type": "enabled"}},
-        [("thinking", "2 and 2"), "4"], "end_turn"),
-    "thoughts that nobody wished for": (up.completion("4", reasoning_content="2"), {}, ["4"], "end_turn"),
-    "a cut text": (up.completion("4", "length"), {}, ["4"], "max_tokens"),
-    "a cut call": (
-        up.completion(None, "length", tool_calls=[{**CALL, "function": {"name": "add", "arguments": '{"a"'}}]),
-        {"tools": [ADD]}, [("call_1", "add", {})], "max_tokens"),
-    "a refusal": (up.completion(None, refusal="no"), {}, ["no"], "refusal"),
-    "nothing": (up.completion(""), {}, [], "end_turn"),
+    "thoughts": ({"reasoning_content": "2 and 2", "content": "4"}, "stop", THINKING, [("thinking", "2 and 2"), "4"],
+                 "end_turn"),
+    "thoughts that nobody wished for": ({"reasoning": "2 and 2", "content": "4"}, "stop", {}, ["4"], "end_turn"),
+    "a cut text": ({"content": "4"}, "length", {}, ["4"], "max_tokens"),
+    "a cut call": ({"content": None, "tool_calls": [{**CALL, "function": {"name": "add", "arguments": '{"a"'}}]},
+                   "length", {"tools": [ADD]}, [("call_1", "add", {})], "max_tokens"),
+    "a refusal": ({"content": None, "refusal": "no"}, "stop", {}, ["no"], "refusal"),
+    "nothing": ({"content": ""}, "stop", {}, [], "end_turn"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", WHOLES)
-async def test_a_whole_answer_becomes_its_blocks(
-    client: anthropic.AsyncAnthropic, upstream: Upstream, case: str
+@pytest.mark.parametrize("is_stream", [True, False], ids=["streamed", "whole"])
+@pytest.mark.parametrize("case", MESSAGES)
+async def test_an_answer_becomes_its_blocks(
+    client: anthropic.AsyncAnthropic, upstream: Upstream, case: str, is_stream: bool
 ) -> None:
-    answer, body, blocks, reason = WHOLES[case]
-    if case == "a cut call":
-        answer["choices"][0]["finish_reason"] = "length"
-    upstream.will(up.answer(answer))
-    message = await answered(client, **body)
+    said, finish, body, blocks, reason = MESSAGES[case]
+    whole = up.completion(said.get("content"), finish, **{k: v for k, v in said.items() if k != "content"})
+    upstream.will(up.stream(*chunks_of(said, finish)) if is_stream else up.answer(whole))
+    message = (await streamed(client, **body))[1] if is_stream else await answered(client, **body)
     assert shape(message) == blocks and message.stop_reason == reason
 
 
@@ -184,32 +138,6 @@ async def test_tokens_read_from_a_cache_are_counted_apart(client: anthropic.Asyn
     upstream.will(up.answer({**up.completion(), "usage": usage}))
     message = await answered(client)
     assert (message.usage.input_tokens, message.usage.cache_read_input_tokens) == (10, 20)
-
-
-async def test_a_tool_loop_of_the_sdk_ends_with_its_answer(
-    client: anthropic.AsyncAnthropic, upstream: Upstream
-) -> None:
-    async def adding(exchange: up.Exchange) -> None:
-        last = exchange.seen.body["messages"][-1]
-        is_done = last["role"] == "tool"
-        text, calls = (f"It is {last['content']}.", {}) if is_done else (None, {"tool_calls": [CALL]})
-        await up.answer(up.completion(text, "stop" if is_done else "tool_calls", **calls))(exchange)
-
-    @anthropic.beta_async_tool
-    async def add(a: int) -> str:
-        """adds one
-
-        Args:
-            a: a number
-        """
-        return str(a + 1)
-
-    upstream.will(adding)
-    async with asyncio.timeout(LIMIT_S):
-        runner = client.beta.messages.tool_runner(**MODEL, messages=HELLO, tools=[add])
-        message = await runner.until_done()
-    assert message.content[0].type == "text" and message.content[0].text == "It is 2."
-    assert [each["role"] for each in upstream.last.body["messages"]] == ["user", "assistant", "tool"]
 
 
 async def test_a_model_keeps_notes_with_the_sdks_own_memory_tool(
@@ -230,28 +158,6 @@ async def test_a_model_keeps_notes_with_the_sdks_own_memory_tool(
     assert (tmp_path / "memories" / "a.txt").read_text() == "Tea, no milk."
     assert "Tea, no milk." in upstream.last.body["messages"][-1]["content"]
     assert upstream.last.body["tools"][0]["function"]["parameters"]["properties"]["command"]["enum"]
-
-
-@pytest.mark.parametrize("is_stream", [True, False], ids=["streamed", "whole"])
-async def test_bash_and_the_text_editor_are_called_as_their_programs_expect(
-    client: anthropic.AsyncAnthropic, upstream: Upstream, is_stream: bool
-) -> None:
-    kinds = [{"type": "bash_20250124", "name": "bash"}, {"type": "text_editor_20250728", "name": EDITOR}]
-    inputs = [{"command": "ls"}, {"command": "view", "path": "/a", "view_range": [1, -1]}]
-    calls = [
-        {"id": f"c{index}", "type": "function", "function": {"name": kind["name"], "arguments": json.dumps(given)}}
-        for index, (kind, given) in enumerate(zip(kinds, inputs, strict=True))
-    ]
-    pieces = [up.chunk({"tool_calls": [{"index": index, **each}]}) for index, each in enumerate(calls)]
-    upstream.will(
-        up.stream(*pieces, up.chunk({}, "tool_calls"), up.usage_chunk(), up.DONE)
-        if is_stream
-        else up.answer(up.completion(None, "tool_calls", tool_calls=calls))
-    )
-    asked: dict[str, Any] = {"tools": kinds}
-    message = (await streamed(client, **asked))[1] if is_stream else await answered(client, **asked)
-    made = [(block.name, block.input) for block in message.content if block.type == "tool_use"]
-    assert made == [("bash", inputs[0]), (EDITOR, inputs[1])] and message.stop_reason == "tool_use"
 
 
 async def test_a_format_of_the_sdk_forces_the_upstreams_schema(

@@ -48,7 +48,7 @@ OPENAIS = ("chat", "responses")
 @pytest.mark.parametrize(
     ("venv", "program", "routes"),
     [
-        ("clients", "agents_loop", OPENAIS),
+        ("clients", "agents_sdk", OPENAIS),
         ("clients", "langchain_chat", OPENAIS),
         ("openai1", "openai1", OPENAIS),
         ("clients", "pydantic_loop", (*OPENAIS, "messages")),

@@ -8,11 +8,11 @@ import pytest
 
 from gateway.cli.client_config import ClientSettings, client_text
 from tests.flows.test_coding_agents import EXEC, model, output_of, server, tool_results
-from tests.flows.test_responses_native import event
+from tests.support import upstream as up
 from tests.support.asking import toml
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.model_clients import agent
-from tests.support.upstream import Exchange, Upstream, stream
+from tests.support.upstream import Exchange, Upstream
 
 pytestmark = [pytest.mark.slow, pytest.mark.system]
 __all__ = ["server"]  # a fixture
@@ -51,15 +51,11 @@ async def test_the_tools_of_codex_keep_their_names_before_a_native_upstream(
         body = exchange.seen.body
         seen.append(body)
         outputs = [item for item in body["input"] if item.get("type") == "function_call_output"]
-        item: Any = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
-        item["content"] = [{"type": "output_text", "text": "All done.", "annotations": []}]
+        item: Any = "All done."
         if not outputs:
             named = {"namespace": "mcp__websearch", "name": "websearch_search_status"}
             item = {"type": "function_call", "id": "fc_1", "call_id": "c1", "arguments": "{}", **named}
-        done = {"id": "resp_1", "object": "response", "status": "completed", "output": [item]}
-        events = [event("response.created", response={**done, "status": "in_progress", "output": []})]
-        events += [event(f"response.output_item.{name}", output_index=0, item=item) for name in ("added", "done")]
-        await stream(*events, event("response.completed", response=done))(exchange)
+        await up.stream(*up.response_stream(up.response(item)))(exchange)
 
     upstream.will(script)
     server = await start_gateway(toml(upstream, responses="'native'") + "[hosted_search]\nnative = 'upstream'\n")

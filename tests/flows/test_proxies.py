@@ -13,11 +13,12 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from tests.support.connect_proxy import make_certificate
 from tests.support.gateway_process import GatewayProcess
 from tests.support.gateways import start_process, upstream_toml
 from tests.support.paths import ROOT
-from tests.support.ports import free_port
-from tests.support.upstream import DONE, Exchange, Upstream, answer, chunk
+from tests.support.ports import free_port, is_listening
+from tests.support.upstream import Held, Upstream, answer
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.system]
@@ -31,13 +32,12 @@ def documented(language: str) -> str:
     return str(found[0])
 
 
-def make_certificate(folder: Path) -> None:
+def make_certificates(folder: Path) -> None:
     """`gateway.pem` with the chain, `gateway.key`, and both in `both.pem`, as HAProxy wants them."""
-    subject = ["-subj", "/CN=localhost", "-days", "2", "-nodes"]
-    files = ["-keyout", str(folder / "gateway.key"), "-out", str(folder / "gateway.pem")]
-    request = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", *subject, *files]
-    subprocess.run(request, check=True, capture_output=True, timeout=60)
-    (folder / "both.pem").write_text((folder / "gateway.pem").read_text() + (folder / "gateway.key").read_text())
+    make_certificate(folder)
+    certificate, key = (folder / "cert.pem").read_text(), (folder / "key.pem").read_text()
+    for name, text in (("gateway.pem", certificate), ("gateway.key", key), ("both.pem", certificate + key)):
+        (folder / name).write_text(text)
 
 
 def nginx(folder: Path, port: int, gateway: int) -> list[str]:
@@ -67,7 +67,7 @@ async def proxied(name: str, folder: Path, gateway: GatewayProcess) -> AsyncIter
     """A session with the proxy in front of a gateway."""
     port, home = free_port(), folder / "proxy"
     home.mkdir()
-    make_certificate(home)
+    make_certificates(home)
     with (folder / "proxy.log").open("wb") as log:
         process = subprocess.Popen(PROXIES[name](home, port, gateway.port), stdout=log, stderr=log)  # noqa: ASYNC220 - at once
     try:
@@ -79,20 +79,12 @@ async def proxied(name: str, folder: Path, gateway: GatewayProcess) -> AsyncIter
         async with aiohttp.ClientSession(
             base, connector=connector, headers=gateway.headers, timeout=timeout
         ) as session:
-            await until(lambda: accepts(port) or process.poll() is not None, 20)
+            await until(lambda: is_listening(port) or process.poll() is not None, 20)
             assert process.poll() is None, (folder / "proxy.log").read_text()
             yield session
     finally:
         process.terminate()
         process.wait(20)
-
-
-def accepts(port: int) -> bool:
-    try:
-        ssl.get_server_certificate(("127.0.0.1", port), timeout=2)
-    except OSError:
-        return False
-    return True
 
 
 @pytest.fixture(params=sorted(PROXIES))
@@ -123,23 +115,15 @@ async def test_an_answer_comes_through_and_the_log_names_the_client(
 
 
 async def test_each_event_of_a_stream_comes_through_at_once(tmp_path: Path, upstream: Upstream, proxy: str) -> None:
-    go_on = asyncio.Event()
-
-    async def halves(exchange: Exchange) -> None:
-        await exchange.stream_head()
-        await exchange.piece(chunk({"content": "first"}))
-        await go_on.wait()
-        await exchange.piece(chunk({}, "stop") + DONE)
-        await exchange.finish()
-
-    upstream.will(halves)
+    held = Held()
+    upstream.will(held)
     async with gateway_behind(tmp_path, upstream) as gateway, proxied(proxy, tmp_path, gateway) as session:
         async with session.post("/v1/chat/completions", json={**BODY, "stream": True}) as reply:
             text = b""
             async with asyncio.timeout(20):
-                while b"first" not in text:  # while the upstream still holds the rest back
+                while b"begin" not in text:  # while the upstream still holds the rest back
                     text += await reply.content.readany()
-            go_on.set()
+            held.go_on.set()
             text += await reply.read()
         assert text.rstrip().endswith(b"data: [DONE]")
 

@@ -14,6 +14,11 @@ CANARY = "canary7f3a9c"
 STATUS = {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "websearch-search_status", "arguments": {}}}
 
 
+@pytest.fixture
+async def server(start_gateway: StartGateway) -> InProcessGateway:
+    return await start_gateway()
+
+
 async def spoken(server: InProcessGateway, piece: str | bytes) -> bytes:
     """What the gateway answers until it closes the connection."""
     async with asyncio.timeout(10):
@@ -57,9 +62,8 @@ MALFORMED: dict[str, str | bytes] = {
 
 @pytest.mark.parametrize("name", MALFORMED)
 async def test_malformed_requests_get_one_fixed_answer_and_a_closed_connection(
-    start_gateway: StartGateway, name: str
+    server: InProcessGateway, name: str
 ) -> None:
-    server = await start_gateway()
     status, head, body = parts(await spoken(server, MALFORMED[name]))
     assert status == 400
     assert body["error"]["code"] == "bad_request"
@@ -69,8 +73,7 @@ async def test_malformed_requests_get_one_fixed_answer_and_a_closed_connection(
     assert CANARY not in str(body) + server.log_text(), "nothing of the request is repeated"
 
 
-async def test_what_follows_a_malformed_request_is_not_run(start_gateway: StartGateway) -> None:
-    server = await start_gateway()
+async def test_what_follows_a_malformed_request_is_not_run(server: InProcessGateway) -> None:
     models = f"GET /v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {server.key}\r\n\r\n"
     answer = await spoken(server, "BROKEN\r\n\r\n" + models)
     assert answer.count(b"HTTP/1.") == 2  # the status line, and the words of the one answer
@@ -78,30 +81,26 @@ async def test_what_follows_a_malformed_request_is_not_run(start_gateway: StartG
 
 
 @pytest.mark.parametrize("version", ["HTTP/2.0", ""])
-async def test_other_versions_are_505_and_closed(start_gateway: StartGateway, version: str) -> None:
-    server = await start_gateway()
+async def test_other_versions_are_505_and_closed(server: InProcessGateway, version: str) -> None:
     request = f"GET /v1/models {version}".rstrip() + f"\r\nHost: x\r\nAuthorization: Bearer {server.key}\r\n\r\n"
     status, _, body = parts(await spoken(server, request if version else "GET /v1/models\r\n\r\n"))
     assert (status, body["error"]["code"]) == (505, "unsupported_protocol")
 
 
-async def test_other_transfer_codings_are_501_and_closed(start_gateway: StartGateway) -> None:
-    server = await start_gateway()
+async def test_other_transfer_codings_are_501_and_closed(server: InProcessGateway) -> None:
     request = f"{CHAT}Authorization: Bearer {server.key}\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"
     status, _, body = parts(await spoken(server, request))
     assert (status, body["error"]["code"]) == (501, "unsupported_transfer_encoding")
 
 
-async def test_a_client_that_waits_for_continue_learns_of_its_wrong_key_first(start_gateway: StartGateway) -> None:
-    server = await start_gateway()
+async def test_a_client_that_waits_for_continue_learns_of_its_wrong_key_first(server: InProcessGateway) -> None:
     expect = "Expect: 100-continue\r\nContent-Length: 2\r\nConnection: close\r\n\r\n"
     status, head, _ = parts(await answered(server, f"{CHAT}Authorization: Bearer wrong\r\n{expect}"))
     assert status == 401
     assert b"100 Continue" not in head
 
 
-async def test_a_client_that_waits_for_continue_gets_it_and_is_answered(start_gateway: StartGateway) -> None:
-    server = await start_gateway()
+async def test_a_client_that_waits_for_continue_gets_it_and_is_answered(server: InProcessGateway) -> None:
     expect = "Expect: 100-continue\r\nContent-Length: 2\r\nConnection: close\r\n\r\n"
     async with asyncio.timeout(10):
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
@@ -144,8 +143,7 @@ async def test_an_idle_connection_is_closed_at_its_time(start_gateway: StartGate
     assert (await spoken(server, request)).startswith(b"HTTP/1.1 200")
 
 
-async def test_bytes_that_are_no_text_are_a_wrong_key_like_any_other(start_gateway: StartGateway) -> None:
-    server = await start_gateway()
+async def test_bytes_that_are_no_text_are_a_wrong_key_like_any_other(server: InProcessGateway) -> None:
     head = b"GET /v1/models HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer \xff\xfe\xe9\r\n\r\n"
     status, _, body = parts(await spoken(server, head))
     assert (status, body["error"]["code"]) == (401, "invalid_api_key")

@@ -2,21 +2,19 @@
 
 import asyncio
 import itertools
-import json
-import time
 from typing import Any
 
-import aiohttp
 import pytest
 
 from gateway.web.http_sink import HttpSink
 from tests.support import upstream as up
+from tests.support.asking import CHAT, MESSAGES, RESPONSES, ask_stream, said
+from tests.support.doors import told_by
 from tests.support.gateways import InProcessGateway, StartGateway, upstream_toml
 from tests.support.hosted_checks import check_events, check_response, plain
 from tests.support.hosted_search import message_of, respond, round_of, scene, search, visible
 from tests.support.upstream import Exchange, Script, Upstream
 
-BODY = {"model": "SvcLLM", "stream": True, "messages": [{"role": "user", "content": "hi"}]}
 TEXTS = ["one ", "two ", 'a "quoted" one', "\nline ", "é ü 漢字 😀 ", *(f"word {number} " for number in range(40))]
 TOKEN = "ghp_" + "x8Kq2mZ7vR4tB9nW1cY6pL3sD5fG0hJaQeUi"  # a made-up key of a real form
 PLAIN = up.chunk({"content": "more "})
@@ -51,26 +49,11 @@ def in_steps(pieces: list[bytes], last: bytes = b"0\r\n\r\n", stays_s: float = 0
     return script
 
 
-async def told(server: InProcessGateway, path: str, body: dict[str, Any]) -> str:
-    """The words of one answer."""
-    async with (
-        aiohttp.ClientSession() as session,
-        asyncio.timeout(20),
-        session.post(f"{server.url}/v1/{path}", json=body, headers=server.headers) as answer,
-    ):
-        assert answer.status == 200
-        return await answer.text()
-
-
-async def said(server: InProcessGateway, **fields: Any) -> list[str]:
-    """The data of the events of one answer."""
-    lines = (await told(server, "chat/completions", {**BODY, **fields})).split("\n\n")
-    return [line.removeprefix("data: ") for line in lines if line.startswith("data: ")]
-
-
-def text_of(events: list[str]) -> str:
-    chunks = [json.loads(event) for event in events if event != "[DONE]"]
-    return "".join(choice["delta"].get("content") or "" for chunk in chunks for choice in chunk.get("choices", ()))
+async def events_of(server: InProcessGateway, **fields: Any) -> list[Any]:
+    """The events of one answer; None stands for its clean end."""
+    status, events = await ask_stream(server, **fields)
+    assert status == 200
+    return events
 
 
 def cut_every(size: int) -> list[bytes]:
@@ -92,8 +75,8 @@ async def test_a_relayed_answer_is_the_same_wherever_it_is_cut(
     server: InProcessGateway, upstream: Upstream, at_once: list[int], cut: str
 ) -> None:
     upstream.will(in_steps(CUTS[cut]))
-    events = await said(server)
-    assert text_of(events) == "".join(TEXTS) and events[-1] == "[DONE]"
+    events = await events_of(server)
+    assert said(events) == "".join(TEXTS) and events[-1] is None
     assert sum(at_once) > 20, "most of it went the short way"
     assert f'"events":{len(events)}' in server.log_text().replace(": ", ":")
 
@@ -112,10 +95,10 @@ async def test_a_masked_stream_goes_the_same_way_and_nothing_found_in_it_does(
     whole = b"".join(up.text_stream(MASKED))
     pieces = [whole[start : start + cut] for start in range(0, len(whole), cut)] if cut else up.text_stream(MASKED)
     upstream.will(in_steps(pieces))
-    events = await said(server, messages=[{"role": "user", "content": "jane@posthaus.org"}])
+    events = await events_of(server, messages=[{"role": "user", "content": "jane@posthaus.org"}])
     before = "the key is [REDACTED:SECRET] "
-    assert text_of(events) == f"{before}{''.join(TEXTS)}call [PHONE_1] and {SAID[profile]}now"
-    assert sum(at_once) > 20 and events[-1] == "[DONE]"
+    assert said(events) == f"{before}{''.join(TEXTS)}call [PHONE_1] and {SAID[profile]}now"
+    assert sum(at_once) > 20 and events[-1] is None
 
 
 async def test_a_blocked_finding_on_the_short_way_ends_the_stream_at_once(
@@ -124,12 +107,10 @@ async def test_a_blocked_finding_on_the_short_way_ends_the_stream_at_once(
     more = '[sanitize]\nroutes = ["chat"]\n[sanitize.actions.responses]\nSECRET = "block"\n'
     server = await start_gateway(upstream_toml(upstream.url) + more)
     begun = up.text_stream([*TEXTS, "the key is ", TOKEN + " and", " more ", "words ", "here "])[:-3]
-    upstream.will(in_steps(begun, b"", stays_s=8))
-    began_s = time.monotonic()
-    events = await said(server)
-    assert text_of(events) == "".join(TEXTS) + "the key is " and sum(at_once) > 20
-    assert json.loads(events[-2])["choices"][0]["finish_reason"] == "content_filter"
-    assert time.monotonic() - began_s < 2
+    upstream.will(in_steps(begun, b"", stays_s=30))  # it would be waited for
+    events = await events_of(server)
+    assert said(events) == "".join(TEXTS) + "the key is " and sum(at_once) > 20
+    assert events[-2]["choices"][0]["finish_reason"] == "content_filter"
 
 
 BEGUN = up.text_stream(TEXTS)[:-3]
@@ -148,9 +129,9 @@ async def test_a_stream_that_breaks_while_it_is_relayed_ends_with_an_error(
 ) -> None:
     last, words = FAULTS[fault]
     upstream.will(in_steps(BEGUN, last))
-    events = await said(server)
-    assert at_once and text_of(events[:-1]) == "".join(TEXTS)
-    assert "error" in json.loads(events[-1]) and words in events[-1]
+    events = await events_of(server)
+    assert at_once and said(events) == "".join(TEXTS)
+    assert "error" in events[-1] and words in str(events[-1])
 
 
 async def test_a_connection_that_is_lost_while_it_is_relayed_ends_with_an_error(
@@ -161,8 +142,8 @@ async def test_a_connection_that_is_lost_while_it_is_relayed_ends_with_an_error(
         exchange.reset()
 
     upstream.will(script)
-    events = await said(server)
-    assert at_once and "broke off" in events[-1]
+    events = await events_of(server)
+    assert at_once and "broke off" in str(events[-1])
 
 
 async def test_what_a_full_client_cannot_take_at_once_goes_the_long_way_in_its_order(
@@ -171,7 +152,7 @@ async def test_what_a_full_client_cannot_take_at_once_goes_the_long_way_in_its_o
     turns = itertools.cycle((True, False, False))
     monkeypatch.setattr(HttpSink, "is_free", lambda sink: next(turns))
     upstream.will(in_steps(EVENTS))
-    assert text_of(await said(server)) == "".join(TEXTS)
+    assert said(await events_of(server)) == "".join(TEXTS)
     assert 5 < len(at_once) < len(TEXTS) - 10
 
 
@@ -183,8 +164,8 @@ async def test_a_relayed_stream_ends_with_its_key(
     is_live = Keys.is_live
     monkeypatch.setattr(Keys, "is_live", lambda keys, key_id: len(at_once) < 5 and is_live(keys, key_id))
     upstream.will(in_steps([*up.text_stream(TEXTS)[:2], *[PLAIN] * 100], b""))
-    events = await said(server)
-    assert "revoked" in events[-1] and len(at_once) == 5
+    events = await events_of(server)
+    assert "revoked" in str(events[-1]) and len(at_once) == 5
 
 
 async def test_a_relayed_stream_ends_where_the_budget_of_its_key_ends(
@@ -198,36 +179,23 @@ async def test_a_relayed_stream_ends_where_the_budget_of_its_key_ends(
             monkeypatch.setattr(HttpSink, "is_free", lambda sink: False)
             at_once.clear()
         upstream.will(in_steps([*EVENTS[:2], *[up.chunk({"content": "a few more words "})] * 400, *EVENTS[-3:]]))
-        events = await said(server)
-        assert json.loads(events[-2])["choices"][0]["finish_reason"] == "length"
+        events = await events_of(server)
+        assert events[-2]["choices"][0]["finish_reason"] == "length"
         assert bool(at_once) is is_direct
-        ends.append(text_of(events))
+        ends.append(said(events))
     assert ends[0] == ends[1] and 1_000 < len(ends[0]) < 5_000
 
 
 SCOPES = ["chat", "responses", "messages", "web-search"]
 SEARCHES = {"tools": [{"type": "web_search"}]}
+SEARCH = [{"type": "web_search_20250305", "name": "web_search"}]
 TRANSLATED: dict[str, tuple[str, dict[str, Any]]] = {
-    "responses": ("responses", {"input": "hi"}),
-    "responses with web search": ("responses", {"input": "hi", **SEARCHES}),
-    "messages": ("messages", {"messages": BODY["messages"], "max_tokens": 900}),
-    "messages with web search": (
-        "messages",
-        {
-            "messages": BODY["messages"],
-            "max_tokens": 900,
-            "tools": [{"type": "web_search_20250305", "name": "web_search"}],
-        },
-    ),
-    "chat with web search": ("chat/completions", {"messages": BODY["messages"], "web_search_options": {}}),
+    "responses": (RESPONSES, {}),
+    "responses with web search": (RESPONSES, SEARCHES),
+    "messages": (MESSAGES, {"max_tokens": 900}),
+    "messages with web search": (MESSAGES, {"max_tokens": 900, "tools": SEARCH}),
+    "chat with web search": (CHAT, {"web_search_options": {}}),
 }
-
-
-def piece_of(event: Any) -> str:
-    """The text that an event of any interface adds."""
-    if event.get("type") in ("response.output_text.delta", "content_block_delta"):
-        return event["delta"] if isinstance(event["delta"], str) else event["delta"].get("text", "")
-    return "".join(choice["delta"].get("content") or "" for choice in event.get("choices", ()))
 
 
 @pytest.mark.parametrize("cut", ["events", "150 bytes"])
@@ -237,15 +205,13 @@ async def test_a_translated_answer_goes_the_same_way(
 ) -> None:
     server = await start_gateway(upstream_toml(upstream.url), scopes=SCOPES)
     upstream.will(in_steps(CUTS[cut]))
-    path, body = TRANSLATED[kind]
-    asked = {"model": "SvcLLM", "stream": True, **body}
-    lines = [line for line in (await told(server, path, asked)).split("\n") if line.startswith("data: {")]
-    events = [json.loads(line.removeprefix("data: ")) for line in lines]
-    assert "".join(map(piece_of, events)) == "".join(TEXTS)
+    path, more = TRANSLATED[kind]
+    told = await told_by(server, path, stream=True, **more)
+    assert told.text == "".join(TEXTS)
     assert sum(at_once) > 20, "most of it went the short way"
-    if path == "responses":
-        assert [event["sequence_number"] for event in events] == list(range(len(events)))
-        [item] = events[-1]["response"]["output"]
+    if path == RESPONSES:
+        assert [event["sequence_number"] for event in told.events] == list(range(len(told.events)))
+        [item] = told.answer["output"]
         assert item["content"][0]["text"] == "".join(TEXTS)
 
 
@@ -255,9 +221,8 @@ async def test_a_masked_translation_goes_the_long_way(
     more = '[sanitize]\nroutes = ["responses"]\n[guardrail]\nenabled = "off"\n'
     server = await start_gateway(upstream_toml(upstream.url) + more)
     upstream.will(in_steps(up.text_stream(["the key is gh", TOKEN[2:20], TOKEN[20:] + " ", *TEXTS])))
-    asked = {"model": "SvcLLM", "stream": True, "input": "hi"}
-    words = await told(server, "responses", asked)
-    assert "[REDACTED:SECRET]" in words and TOKEN[8:30] not in words and not at_once
+    told = await told_by(server, RESPONSES, stream=True)
+    assert "[REDACTED:SECRET]" in told.text and TOKEN[8:30] not in told.shown and not at_once
 
 
 WORDS = [*EVENTS[:2], *[up.chunk({"content": "a few more words "})] * 500, *EVENTS[-3:]]
@@ -274,7 +239,7 @@ async def test_a_translated_answer_ends_alike_on_both_ways(
     kind: str,
     ends: str,
 ) -> None:
-    path, body = TRANSLATED[kind]
+    path, more = TRANSLATED[kind]
     limits = "[limits]\ntokens_per_day = 1500\n" if ends == "its budget" else ""
     seen = list[tuple[str, list[Any]]]()
     for is_direct in (True, False):
@@ -283,10 +248,9 @@ async def test_a_translated_answer_ends_alike_on_both_ways(
             monkeypatch.setattr(HttpSink, "is_free", lambda sink: False)
             at_once.clear()
         upstream.will(in_steps(WORDS if limits else BEGUN, FAULTS[ends][0] if not limits else b"0\r\n\r\n"))
-        words = await told(server, path, {"model": "SvcLLM", "stream": True, **body})
+        told = await told_by(server, path, stream=True, **more)
         assert bool(at_once) is is_direct
-        events = [json.loads(line[6:]) for line in words.split("\n") if line.startswith("data: {")]
-        seen.append(("".join(map(piece_of, events)), [kind_of(event) for event in events[-3:]]))
+        seen.append((told.text, [kind_of(event) for event in told.events[-3:]]))
     assert seen[0] == seen[1] and len(seen[0][0]) > 200
     assert "error" in str(seen[0][1]) or limits
 
@@ -306,7 +270,7 @@ CITING = [
     "and ",
     "([b](https://b.example",
     ".org/lyon))",
-    " 👩‍👩‍👧 ",
+    " 👩\u200d👩\u200d👧 ",
     "[2",
     "]",
     " then ",

@@ -1,27 +1,21 @@
 """`POST /v1/responses` over a chat upstream, read by the official client: objects, events, tools, state."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import openai
 import orjson
 import pytest
-from openai.types.responses import ResponseOutputMessage, ResponseReasoningItem
+from openai.types.responses import ResponseOutputMessage
 
 from tests.support import upstream as up
-from tests.support.asking import ask, send, toml
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.asking import ask, send
+from tests.support.gateways import InProcessGateway
+from tests.support.sockets import TEXT_EVENTS
 from tests.support.upstream import Upstream
 
 TOOL = {"type": "function", "name": "add", "description": "adds", "parameters": {"type": "object", "properties": {}}}
 LIMIT_S = 10
-
-
-@pytest.fixture
-async def client(server: InProcessGateway) -> AsyncIterator[openai.AsyncOpenAI]:
-    async with openai.AsyncOpenAI(base_url=server.url + "/v1", api_key=server.key, max_retries=0) as made:
-        yield made
 
 
 def call_chunks(number: int = 0, call_id: str = "c1", name: str = "add") -> list[bytes]:
@@ -62,11 +56,7 @@ async def test_a_text_is_a_whole_response_object(client: openai.AsyncOpenAI, ups
 async def test_a_streamed_text_has_the_exact_sequence(client: openai.AsyncOpenAI, upstream: Upstream) -> None:
     upstream.will(up.stream(*up.text_stream(["Hel", "lo"])))
     events = await raw_events(client, input="hello")
-    assert [event.type for event in events] == [
-        "response.created", "response.in_progress", "response.output_item.added", "response.content_part.added",
-        "response.output_text.delta", "response.output_text.delta", "response.output_text.done",
-        "response.content_part.done", "response.output_item.done", "response.completed",
-    ]  # fmt: skip
+    assert [event.type for event in events] == TEXT_EVENTS
     assert [event.sequence_number for event in events] == list(range(10))
     assert len({e.item_id for e in events if hasattr(e, "item_id")} | {events[2].item.id, events[-2].item.id}) == 1
     assert events[0].response.output == [] and events[0].response.status == "in_progress"
@@ -74,60 +64,33 @@ async def test_a_streamed_text_has_the_exact_sequence(client: openai.AsyncOpenAI
     assert final.output_text == "Hello" and final.usage.total_tokens == 5 and final.id == events[0].response.id
 
 
-async def test_the_clients_own_accumulator_follows_text_then_parallel_calls(
-    client: openai.AsyncOpenAI, upstream: Upstream
+TEXTS_AND_CALLS: dict[str, tuple[list[bytes], list[str]]] = {
+    "a text, then parallel calls": (
+        [up.chunk({"content": "a"}), *call_chunks(), *call_chunks(1, "c2"), up.chunk({}, "tool_calls")],
+        ["message", "function_call", "function_call"]),
+    "a call alone opens no message": ([*call_chunks(), up.chunk({}, "stop")], ["function_call"]),
+    "a text after a call is an item of its own": (
+        [up.chunk({"content": "a"}), *call_chunks(), up.chunk({"content": "b"}), up.chunk({}, "tool_calls")],
+        ["message", "function_call", "message"]),
+    "no text at all is one empty message": (
+        [up.chunk({"role": "assistant", "content": ""}), up.chunk({}, "stop")], ["message"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", TEXTS_AND_CALLS)
+async def test_the_clients_own_accumulator_follows_texts_and_calls(
+    client: openai.AsyncOpenAI, upstream: Upstream, case: str
 ) -> None:
-    pieces = [up.chunk({"content": "I add"}), *call_chunks(), *call_chunks(1, "c2"), up.chunk({}, "tool_calls")]
-    upstream.will(up.stream(*pieces, up.usage_chunk(), up.DONE))
+    chunks, kinds = TEXTS_AND_CALLS[case]
+    upstream.will(up.stream(*chunks, up.usage_chunk(), up.DONE))
     events, final = await streamed(client, input="add", tools=[TOOL])
-    assert [item.type for item in final.output] == ["message", "function_call", "function_call"]
-    assert [item.call_id for item in final.output[1:]] == ["c1", "c2"]
-    assert all(orjson.loads(item.arguments) == {"a": 1} for item in final.output[1:])
+    assert [item.type for item in final.output] == kinds
+    calls = [item for item in final.output if item.type == "function_call"]
+    assert [item.call_id for item in calls] == ["c1", "c2"][: len(calls)]
+    assert all(orjson.loads(item.arguments) == {"a": 1} for item in calls)
     done = [event.item.id for event in events if event.type == "response.output_item.done"]
-    assert sorted(done) == sorted(item.id for item in final.output) and len(set(done)) == 3
-
-
-async def test_a_pure_call_opens_no_message(client: openai.AsyncOpenAI, upstream: Upstream) -> None:
-    upstream.will(up.stream(*call_chunks(), up.chunk({}, "stop"), up.DONE))
-    _, final = await streamed(client, input="add", tools=[TOOL])
-    assert [item.type for item in final.output] == ["function_call"]
-
-
-async def test_text_after_a_call_is_an_item_of_its_own(client: openai.AsyncOpenAI, upstream: Upstream) -> None:
-    pieces = [up.chunk({"content": "a"}), *call_chunks(), up.chunk({"content": "b"}), up.chunk({}, "tool_calls")]
-    upstream.will(up.stream(*pieces, up.DONE))
-    _, final = await streamed(client, input="add", tools=[TOOL])
-    assert [item.type for item in final.output] == ["message", "function_call", "message"]
-    assert len({item.id for item in final.output}) == 3
-
-
-THOUGHT = {"role": "assistant", "reasoning_content": "2 and 2", "content": "4"}
-REASONED = {**up.completion(), "choices": [{"index": 0, "message": THOUGHT, "finish_reason": "stop"}]}
-
-
-async def test_what_a_model_thinks_is_an_item_before_its_answer(client: openai.AsyncOpenAI, upstream: Upstream) -> None:
-    upstream.will(up.answer(REASONED))
-    whole = await client.responses.create(model="SvcLLM", input="x")
-    deltas = [{"reasoning": "2 "}, {"reasoning_content": "and 2"}, {"content": "4"}]
-    upstream.will(up.stream(*[up.chunk(delta) for delta in deltas], up.chunk({}, finish="stop")))
-    events, final = await streamed(client, input="x")
-    for response in (whole, final):
-        assert [item.type for item in response.output] == ["reasoning", "message"]
-        reasoning = response.output[0]
-        assert isinstance(reasoning, ResponseReasoningItem) and reasoning.id.startswith("rs_")
-        assert reasoning.summary[0].text == "2 and 2" and response.output_text == "4"
-    told = [event.delta for event in events if event.type == "response.reasoning_summary_text.delta"]
-    assert told == ["2 ", "and 2"]
-    done = [event.item.type for event in events if event.type == "response.output_item.done"]
-    assert done == ["reasoning", "message"]
-
-
-async def test_a_thought_without_an_answer_is_cut_in_its_message(
-    client: openai.AsyncOpenAI, upstream: Upstream
-) -> None:
-    upstream.will(up.stream(up.chunk({"reasoning": "hm"}), up.chunk({}, finish="length")))
-    final = (await raw_events(client, input="x"))[-1].response
-    assert final.status == "incomplete" and [item.status for item in final.output] == ["completed", "incomplete"]
+    assert sorted(done) == sorted(item.id for item in final.output) and len(set(done)) == len(kinds)
+    assert (final.output_text == "") is not any(b'"content": "a"' in chunk for chunk in chunks)
 
 
 @pytest.mark.parametrize(("finish", "reason"), [("length", "max_output_tokens"), ("content_filter", "content_filter")])
@@ -145,28 +108,6 @@ async def test_a_cut_answer_is_incomplete_with_its_reason(
         item = response.output[-1]
         assert isinstance(item, ResponseOutputMessage) and item.status == "incomplete"
         assert response.usage is not None and response.usage.output_tokens == 2
-
-
-async def test_no_text_at_all_is_one_empty_message(client: openai.AsyncOpenAI, upstream: Upstream) -> None:
-    upstream.will(up.stream(up.chunk({"role": "assistant", "content": ""}), up.chunk({}, "stop"), up.DONE))
-    _, final = await streamed(client, input="hello")
-    assert [item.type for item in final.output] == ["message"] and final.output_text == ""
-
-
-async def test_a_failed_stream_has_the_text_that_was_sent_and_no_more(
-    start_gateway: StartGateway, upstream: Upstream
-) -> None:
-    server = await start_gateway(toml(upstream) + '[guardrail]\nenabled = "off"\n[sanitize]\nroutes = ["responses"]\n')
-    text = [up.chunk({"content": piece}) for piece in ("Pay with 4539 1488", " 0343 6467 or")]
-    upstream.will(up.stream(*text, *call_chunks(), up.frame({"error": {"message": "no", "code": 429}})))
-    body = {"model": "SvcLLM", "input": "x", "stream": True, "tools": [TOOL]}
-    _, events, _ = await send(server, "/v1/responses", body)
-    failed = events[-1]["response"]
-    message, call = failed["output"]
-    assert failed["error"]["code"] == "rate_limit_exceeded" and "6467" not in str(events)
-    sent = [event["delta"] for event in events if event["type"] == "response.output_text.delta"]
-    assert message["content"][0]["text"] == "".join(sent) == "Pay with [REDACTED:CREDIT_CARD] or"
-    assert (call["status"], call["arguments"]) == ("incomplete", '{"a":1}')
 
 
 async def test_a_late_failure_is_an_error_then_failed(server: InProcessGateway, upstream: Upstream) -> None:

@@ -1,7 +1,5 @@
 """An upstream that has the responses route alone answers on every route of the gateway."""
 
-from typing import Any
-
 import pytest
 
 from tests.support import upstream as up
@@ -13,33 +11,6 @@ from tests.support.upstream import Exchange, Upstream
 REASONING = {"id": "rs_1", "type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}],
              "encrypted_content": "c2VhbA=="}  # fmt: skip
 CALL = {"id": "fc_1", "type": "function_call", "call_id": "call_1", "name": "weather", "arguments": '{"city": "Mons"}'}
-TEXT = {"type": "output_text", "text": "Rain.", "annotations": []}
-SAID = {"id": "msg_1", "type": "message", "role": "assistant", "status": "completed", "content": [TEXT]}
-USAGE = {"input_tokens": 9, "input_tokens_details": {"cached_tokens": 4}, "output_tokens": 3, "total_tokens": 12}
-
-
-def response(*output: Any) -> dict[str, Any]:
-    return {"id": "resp_1", "object": "response", "created_at": 17, "status": "completed", "model": "up-model",
-            "output": list(output), "usage": USAGE}  # fmt: skip
-
-
-def events(*output: Any, deltas: bool = True) -> list[bytes]:
-    pieces: list[tuple[str, dict[str, Any]]] = [("response.created", {"response": response()})]
-    for index, item in enumerate(output):
-        at = {"output_index": index, "item_id": item["id"]}
-        bare = {**item, "arguments": ""} if item["type"] == "function_call" else item
-        pieces.append(("response.output_item.added", {"output_index": index, "item": bare}))
-        if not deltas:
-            pass  # LM Studio: a call's arguments come at its end alone (litellm#25321)
-        elif item["type"] == "message":
-            pieces.append(("response.output_text.delta", {**at, "content_index": 0, "delta": TEXT["text"]}))
-        elif item["type"] == "reasoning":
-            pieces.append(("response.reasoning_summary_text.delta", {**at, "summary_index": 0, "delta": "Hm."}))
-        else:
-            pieces.append(("response.function_call_arguments.delta", {**at, "delta": item["arguments"]}))
-        pieces.append(("response.output_item.done", {"output_index": index, "item": item}))
-    pieces.append(("response.completed", {"response": response(*output)}))
-    return [f"event: {kind}\n".encode() + up.frame({"type": kind, **fields}) for kind, fields in pieces]
 
 
 @pytest.mark.parametrize("stream", [False, True, "without deltas"], ids=["whole", "stream", "stream-without-deltas"])
@@ -53,11 +24,12 @@ async def test_a_turn_with_a_call_is_answered_and_its_reasoning_goes_back(
             return
         body = exchange.seen.body
         given = [item.get("type", "message") for item in body["input"]]
-        output = [SAID] if "function_call_output" in given else [REASONING, CALL]
+        whole = up.response(*(["Rain."] if "function_call_output" in given else [REASONING, CALL]))
         if body.get("stream"):
-            await up.stream(*events(*output, deltas=stream is True))(exchange)
+            events = up.response_stream(whole)  # LM Studio: a call's arguments come at its end alone (litellm#25321)
+            await up.stream(*(each for each in events if stream is True or b".delta" not in each))(exchange)
         else:
-            await up.answer(response(*output))(exchange)
+            await up.answer(whole)(exchange)
 
     server = await start_gateway(toml(upstream, responses="'native'"))
     upstream.will(script)

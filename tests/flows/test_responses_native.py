@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import openai
 import orjson
 import pytest
 
@@ -11,11 +10,8 @@ from tests.support.asking import ask, send, toml
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.upstream import Upstream
 
-TEXT = {"type": "output_text", "text": "Hello", "annotations": [], "logprobs": []}
-MESSAGE = {"type": "message", "id": "msg_up", "status": "completed", "role": "assistant", "content": [TEXT]}
-USAGE = {"input_tokens": 3, "output_tokens": 2, "total_tokens": 5}
-DONE = {"id": "resp_up", "object": "response", "created_at": 17, "status": "completed", "model": "up-model",
-        "output": [MESSAGE], "usage": USAGE}  # fmt: skip
+DONE = up.response("Hello")
+[MESSAGE] = DONE["output"]
 
 
 @pytest.fixture
@@ -23,37 +19,20 @@ async def native(start_gateway: StartGateway, upstream: Upstream) -> InProcessGa
     return await start_gateway(toml(upstream, responses="'native'"))
 
 
-def event(kind: str, **fields: Any) -> bytes:
-    return f"event: {kind}\n".encode() + up.frame({"type": kind, **fields})
-
-
 def good_stream() -> list[bytes]:
-    at = {"output_index": 0, "item_id": "msg_up", "content_index": 0}
-    opened = {**MESSAGE, "status": "in_progress", "content": []}
-    return [
-        event("response.created", sequence_number=0, response={**DONE, "status": "in_progress", "output": []}),
-        event("response.in_progress", sequence_number=1, response={**DONE, "status": "in_progress", "output": []}),
-        event("response.output_item.added", sequence_number=2, output_index=0, item=opened),
-        event("response.content_part.added", sequence_number=3, **at, part={**TEXT, "text": ""}),
-        event("response.output_text.delta", sequence_number=4, **at, delta="Hel"),
-        event("response.output_text.delta", sequence_number=5, **at, delta="lo"),
-        event("response.output_text.done", sequence_number=6, **at, text="Hello"),
-        event("response.content_part.done", sequence_number=7, **at, part=TEXT),
-        event("response.output_item.done", sequence_number=8, output_index=0, item=MESSAGE),
-        event("response.completed", sequence_number=9, response=DONE),
-    ]
+    return up.response_stream(DONE, 3)
 
 
 def bare_stream() -> list[bytes]:
     """As llama.cpp sends it: no numbers, no indexes, another id in each event, a minimal start, no end of items."""
     opened = {"type": "message", "id": "a", "role": "assistant", "content": [], "status": "in_progress"}
     return [
-        event("response.created", response={"id": "resp_up", "object": "response", "status": "in_progress"}),
-        event("response.output_item.added", item=opened),
-        event("response.content_part.added", item_id="b", part={"type": "output_text", "text": ""}),
-        event("response.output_text.delta", item_id="c", delta="Hel"),
-        event("response.output_text.delta", item_id="d", delta="lo"),
-        event("response.completed", response={**DONE, "output": [{**MESSAGE, "id": "e"}]}),
+        up.event("response.created", response={"id": "resp_up", "object": "response", "status": "in_progress"}),
+        up.event("response.output_item.added", item=opened),
+        up.event("response.content_part.added", item_id="b", part={"type": "output_text", "text": ""}),
+        up.event("response.output_text.delta", item_id="c", delta="Hel"),
+        up.event("response.output_text.delta", item_id="d", delta="lo"),
+        up.event("response.completed", response={**DONE, "output": [{**MESSAGE, "id": "e"}]}),
         up.DONE,
     ]
 
@@ -66,7 +45,7 @@ async def read(server: InProcessGateway, **body: Any) -> list[Any]:
 
 async def test_a_whole_answer_is_mended_and_stored_here(native: InProcessGateway, upstream: Upstream) -> None:
     text = '{"a": 1}'
-    upstream.will(up.answer({**DONE, "output": [{**MESSAGE, "content": [{**TEXT, "text": text}]}]}))
+    upstream.will(up.answer(up.response(text)))
     body = {"input": "hi", "user": "me", "response_format": {"type": "json_object"}, "api_key": "no"}
     status, data, _ = await ask(native, "/v1/responses", **body)
     assert status == 200 and data["model"] == "SvcLLM" and data["created"] == data["created_at"] == 17
@@ -107,27 +86,12 @@ async def test_a_stream_has_one_id_an_item_and_numbers_without_gaps(
     assert {item["id"] for item in final["output"]} == ids and {e["response"]["id"] for e in events if "response" in e}
 
 
-@pytest.mark.slow  # through the official client
-@pytest.mark.parametrize("pieces", [good_stream(), bare_stream()], ids=["well behaved", "bare"])
-async def test_the_clients_own_accumulator_follows_a_native_stream(
-    native: InProcessGateway, upstream: Upstream, pieces: list[bytes]
-) -> None:
-    upstream.will(up.stream(*pieces))
-    async with (
-        openai.AsyncOpenAI(base_url=native.url + "/v1", api_key=native.key, max_retries=0) as client,
-        client.responses.stream(model="SvcLLM", input="hi") as stream,
-    ):
-        async for _ in stream:
-            pass
-        assert (await stream.get_final_response()).output_text == "Hello"
-
-
 @pytest.mark.parametrize(
     "tail",
     [
         [],
-        [event("error", error={"message": "boom", "code": 500})],
-        [event("response.failed", response={**DONE, "status": "failed", "error": {"message": "boom"}})],
+        [up.event("error", error={"message": "boom", "code": 500})],
+        [up.event("response.failed", response={**DONE, "status": "failed", "error": {"message": "boom"}})],
         [b"data: {nonsense\n\n"],
     ],
     ids=["cut", "error", "failed", "nonsense"],
@@ -150,9 +114,8 @@ async def test_a_blocked_stream_ends_incomplete_in_its_own_numbers(
         + '[guardrail]\nenabled = "off"\n[sanitize]\nroutes = ["responses"]\n'
         + '[sanitize.actions.responses]\nCREDIT_CARD = "block"\n'
     )
-    at = {"output_index": 0, "item_id": "msg_up", "content_index": 0}
-    pieces = [event("response.output_text.delta", **at, delta=each) for each in ("Pay ", "4539 1488 0343 6467", " now")]
-    upstream.will(up.stream(*good_stream()[:4], *pieces, *good_stream()[6:]))
+    pieces = up.response_stream(up.response("Pay 4539 1488 0343 6467 now"), 4)
+    upstream.will(up.stream(*pieces))
     events = await read(server, input="x")
     assert "0343 6467" not in orjson.dumps(events).decode()
     assert [each["sequence_number"] for each in events] == list(range(len(events)))
@@ -164,18 +127,6 @@ async def test_a_blocked_stream_ends_incomplete_in_its_own_numbers(
     assert response["provider_specific_fields"]["finish_reason"] == "content_filter"
     assert response["provider_specific_fields"]["model"] == "up-model"
     assert [(item["id"], item["content"][0]["text"]) for item in response["output"]] == [("msg_up", "Pay ")]
-    async with openai.AsyncOpenAI(base_url=server.url + "/v1", api_key=server.key, max_retries=0, timeout=8) as client:
-        upstream.will(up.stream(*good_stream()[:4], *pieces, *good_stream()[6:]))
-        async with client.responses.stream(model="SvcLLM", input="x") as stream:
-            kinds = [each.type async for each in stream]
-    assert kinds[-1] == "response.incomplete"
-
-
-async def test_an_early_failure_is_a_true_status(native: InProcessGateway, upstream: Upstream) -> None:
-    upstream.will(up.answer({"error": {"message": "no"}}, status=500), up.answer({"output": "x"}), up.answer(b"{"))
-    for streamed in (False, False, False):
-        status, data, _ = await ask(native, "/v1/responses", input="x", stream=streamed)
-        assert status == 502 and data["error"]["code"]
 
 
 OWN = """
@@ -214,12 +165,3 @@ async def test_a_fallback_answers_whichever_way_it_is_asked(
         assert response["output"][0]["content"][0]["text"] == "Hello"
         assert response["provider_specific_fields"]["attempts"] == 2
         assert other.last.path == ("/v1/responses" if how == "native" else "/v1/chat/completions")
-
-
-async def test_a_refused_request_is_not_tried_on_a_fallback(start_gateway: StartGateway, upstream: Upstream) -> None:
-    async with up.scripted_upstream() as other:
-        own = toml(upstream, responses="'native'", more="fallback = ['Other']\n")
-        server = await start_gateway(own + OWN.format(url=other.url, how="translate"))
-        upstream.will(up.answer({"error": {"message": "too odd"}}, status=400))
-        status, data, _ = await ask(server, "/v1/responses", input="hi")
-        assert status == 400 and "too odd" in data["error"]["message"] and other.seen == []

@@ -14,16 +14,6 @@ from tests.support.upstream import Upstream
 LIMIT_S = 10
 
 
-@pytest.mark.parametrize("streamed", [False, True])
-@pytest.mark.parametrize(("told", "named"), [("messages[0].content", "input"), ("max_tokens", "max_output_tokens")])
-async def test_what_the_upstream_refuses_is_named_as_the_caller_knows_it(
-    server: InProcessGateway, upstream: Upstream, told: str, named: str, streamed: bool
-) -> None:
-    upstream.will(up.answer({"error": {"message": "too long", "param": told, "code": "invalid_value"}}, status=400))
-    status, data, _ = await ask(server, "/v1/responses", input="hello", stream=streamed)
-    assert (status, data["error"]["param"]) == (400, named)
-
-
 @pytest.mark.parametrize(
     ("query", "param"),
     [("/input_items?limit=0", "limit"), ("/input_items?order=up", "order"), ("/input_items?after=x", "after"),
@@ -72,3 +62,13 @@ async def test_what_a_translated_request_asks_for_goes_on_or_is_told(
     assert upstream.last.body["verbosity"] == "low" and "truncation" not in upstream.last.body
     [warning] = data["provider_specific_fields"]["warnings"]
     assert "truncation is not done" in warning
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize(("told", "named"), [("messages[0].content", "input"), ("max_tokens", "max_output_tokens")])
+async def test_what_the_upstream_refuses_is_named_as_the_caller_knows_it(
+    server: InProcessGateway, upstream: Upstream, told: str, named: str, streamed: bool
+) -> None:
+    upstream.will(up.answer({"error": {"message": "too long", "param": told, "code": "invalid_value"}}, status=400))
+    status, data, _ = await ask(server, "/v1/responses", input="hello", stream=streamed)
+    assert (status, data["error"]["param"]) == (400, named)

@@ -1,7 +1,6 @@
 """Tools of every kind on `POST /v1/responses`: namespaces, custom and built-in tools, whole, streamed, stored."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import openai
@@ -30,12 +29,6 @@ PATCH = {
     "type": "custom", "name": "apply_patch", "description": "Edits files.",
     "format": {"type": "grammar", "syntax": "lark", "definition": "start: /x/"},
 }  # fmt: skip
-
-
-@pytest.fixture
-async def client(server: InProcessGateway) -> AsyncIterator[openai.AsyncOpenAI]:
-    async with openai.AsyncOpenAI(base_url=server.url + "/v1", api_key=server.key, max_retries=0) as made:
-        yield made
 
 
 def calling(name: str, arguments: str, call_id: str = "c1") -> tuple[up.Script, up.Script]:
@@ -81,24 +74,6 @@ async def test_a_namespaces_tools_are_offered_and_called_by_namespace_and_name(
     assert all(len(name) <= 64 for name in offered(upstream)) and len(offered(upstream)) == 3
     if streamed:
         assert "".join(e.delta for e in events if e.type.endswith("arguments.delta")) == item.arguments
-
-
-@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
-async def test_a_long_name_and_a_taken_one_come_back_as_they_were(
-    client: openai.AsyncOpenAI, upstream: Upstream, streamed: bool
-) -> None:
-    for wanted in ("search", LONG):
-        upstream.will(up.answer())
-        await client.responses.create(model="SvcLLM", input="go", tools=[NAMESPACE, PLAIN])  # type: ignore[list-item]
-        names = list(offered(upstream))
-        assert names.count("mcp__websearch__search") == 1
-        seen = next(name for name in names if name[:20] == f"mcp__websearch__{wanted}"[:20] and name != PLAIN["name"])
-        upstream.will(calling(seen, "{}")[streamed])
-        item, _ = await item_of(client, streamed, tools=[NAMESPACE, PLAIN])
-        assert (item.namespace, item.name) == ("mcp__websearch", wanted)
-    upstream.will(calling("mcp__websearch__search", "{}")[streamed])
-    item, _ = await item_of(client, streamed, tools=[NAMESPACE, PLAIN])
-    assert (getattr(item, "namespace", None), item.name) == (None, "mcp__websearch__search")
 
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
@@ -174,23 +149,6 @@ async def test_a_choice_is_sent_in_the_models_names(
         assert len(body["tools"]) == (1 if choice["type"] == "allowed_tools" else 3)
 
 
-@pytest.mark.parametrize(
-    "choice",
-    [
-        "required",
-        {"type": "function", "name": "search"},
-        {"type": "file_search"},
-        {"type": "mcp", "server_label": "x"},
-        {"type": "custom", "name": "nope"},
-        {"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "nope"}]},
-    ],
-)
-async def test_a_choice_that_no_offered_tool_meets_is_refused(server: InProcessGateway, choice: Any) -> None:
-    tools = [{"type": "file_search", "vector_store_ids": []}] if choice == "required" else [NAMESPACE]
-    status, data, _ = await ask(server, "/v1/responses", input="x", tools=tools, tool_choice=choice)
-    assert (status, data["error"]["param"], data["error"]["code"]) == (400, "tool_choice", "invalid_value")
-
-
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 async def test_a_tool_that_nobody_runs_is_told_in_the_answer(
     client: openai.AsyncOpenAI, upstream: Upstream, streamed: bool
@@ -214,15 +172,6 @@ async def test_client_metadata_reaches_no_upstream(
         assert status == 200 and "client_metadata" not in upstream.last.body, data
 
 
-@pytest.mark.parametrize("mode", ["'native'", "'translate'"])
-async def test_several_answers_are_refused_on_every_upstream(
-    start_gateway: StartGateway, upstream: Upstream, mode: str
-) -> None:
-    server = await start_gateway(toml(upstream, responses=mode))
-    status, data, _ = await ask(server, "/v1/responses", input="x", n=2)
-    assert (status, data["error"]["param"]) == (400, "n") and not upstream.seen
-
-
 @pytest.mark.parametrize(("path", "status"), [("/compact", 405), ("/input_tokens", 405), ("/compact/input_items", 404)])
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
 async def test_an_endpoint_is_no_id_of_a_response(
@@ -236,28 +185,10 @@ async def test_a_wrong_key_is_told_in_the_words_that_clients_look_for(
     server: InProcessGateway, authorization: str | None
 ) -> None:
     body = {"model": "SvcLLM", "input": "x"}
-    status, told, _ = await send(server, "/v1/responses", body, Authorization=authorization)
+    status, told, headers = await send(server, "/v1/responses", body, Authorization=authorization)
     assert (status, told["error"]["code"]) == (401, "invalid_api_key")
+    assert headers["WWW-Authenticate"].startswith("Bearer") and headers["X-Request-Id"]
     assert told["error"]["message"].startswith("Incorrect API key provided: ")
-
-
-VLLM = "'max_tokens' or 'max_completion_tokens' is too large: 9999. This model's maximum context length is 4096 tokens"
-
-
-@pytest.mark.parametrize(
-    ("error", "expected"),
-    [
-        ({"message": VLLM, "param": "max_tokens", "code": 400}, ("max_output_tokens", "invalid_value")),
-        ({"message": VLLM, "code": 400}, ("max_output_tokens", "invalid_value")),
-        ({"message": "This model's maximum context length is 4096 tokens."}, ("input", "context_length_exceeded")),
-    ],
-)
-async def test_an_answer_that_may_be_too_long_is_not_told_as_a_prompt_that_is(
-    server: InProcessGateway, upstream: Upstream, error: dict[str, Any], expected: tuple[str, str]
-) -> None:
-    upstream.will(up.answer({"error": error}, status=400))
-    status, data, _ = await ask(server, "/v1/responses", input="x", max_output_tokens=9999)
-    assert status == 400 and (data["error"]["param"], data["error"]["code"]) == expected
 
 
 async def test_a_native_upstream_gets_kinds_that_chat_has_not_and_its_calls_come_back(

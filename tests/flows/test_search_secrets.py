@@ -166,12 +166,3 @@ async def test_pages_that_the_gateway_read_hold_no_secret_in_any_tools_answer(st
             ("search_status", {}),
         ]  # fmt: skip
         await check(server, plants, calls, 60)
-
-
-async def test_a_note_masks_the_address_that_a_page_links_to(start_gateway: StartGateway) -> None:
-    plants = Plants()
-    root = f"<main>{FILL}<a href='/gone?key={plants.key('gone')}'>old</a></main>"
-    async with serving(Site({"/": root})) as site:
-        server = await start_gateway(f'[web]\nallow_private = ["{site.address}"]\n')
-        raw = await ask(server, "crawl", {"url": site.url, "select_paths": ["/gone.*"]}, WAYS[0])
-    assert "Nothing could be read: http" in raw and "gone?key=[REDACTED:SECRET]" in raw and plants.left_in(raw) == []

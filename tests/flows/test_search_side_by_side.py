@@ -1,7 +1,6 @@
 """A gateway that asks several search engines at once: Brave's interface and SearXNG's, scripted on loopback."""
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator
 
 import orjson
@@ -11,7 +10,7 @@ from aiohttp import web
 from gateway.config.dump import config_text
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
-from tests.support.asking import OFF, call_tool, send
+from tests.support.asking import OFF, call_tool
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.websites import Site, serving
 
@@ -98,40 +97,6 @@ async def test_one_that_hangs_is_named_and_the_other_answers(
     assert is_error and data["error"]["message"].startswith("the search provider brave did not answer in time")
 
 
-async def test_a_fallback_has_settings_of_its_own_too(start_gateway: StartGateway, brave: Site, searxng: Site) -> None:
-    brave.pages[BRAVE] = no_key
-    server = await gateway_over(start_gateway, brave, searxng, who='provider = "brave"\nfallback = ["searxng"]')
-    is_error, data = await call_tool(server, "search", {"query": "q"})
-    assert not is_error and data["provider"] == "searxng" and len(data["results"]) == 2
-    assert data["note"].startswith("the search provider brave refused the gateway's key (401);")
-
-
-async def test_a_caller_who_leaves_ends_both_requests(start_gateway: StartGateway, brave: Site, searxng: Site) -> None:
-    begun = asyncio.Semaphore(0)
-    ended = asyncio.Semaphore(0)
-
-    async def hang(request: web.Request) -> web.StreamResponse:
-        begun.release()
-        try:
-            return await silence(request)
-        finally:
-            ended.release()
-
-    brave.pages[BRAVE] = searxng.pages["/search"] = hang
-    server = await gateway_over(start_gateway, brave, searxng)
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
-    body |= {"params": {"name": "websearch-search", "arguments": {"query": "q"}}}
-    asking = asyncio.create_task(send(server, "/tools/websearch/mcp", body, Accept="application/json"))
-    async with asyncio.timeout(8):  # less than either engine has
-        await begun.acquire()
-        await begun.acquire()
-        asking.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await asking
-        await ended.acquire()
-        await ended.acquire()
-
-
 async def test_the_whole_configuration_is_written_so_that_it_is_read_back(
     start_gateway: StartGateway, brave: Site, searxng: Site
 ) -> None:
@@ -142,3 +107,11 @@ async def test_the_whole_configuration_is_written_so_that_it_is_read_back(
     file.write_text(text)
     assert load_config(file, config.state_dir, Environment(KEYS)) == config
     assert orjson.dumps(config.search.providers) == b'["brave","searxng"]'
+
+
+async def test_a_fallback_has_settings_of_its_own_too(start_gateway: StartGateway, brave: Site, searxng: Site) -> None:
+    brave.pages[BRAVE] = no_key
+    server = await gateway_over(start_gateway, brave, searxng, who='provider = "brave"\nfallback = ["searxng"]')
+    is_error, data = await call_tool(server, "search", {"query": "q"})
+    assert not is_error and data["provider"] == "searxng" and len(data["results"]) == 2
+    assert data["note"].startswith("the search provider brave refused the gateway's key (401);")

@@ -1,6 +1,5 @@
 """Two workers behave like one: limits, budgets, stored responses, searches, cancellation. Through real processes."""
 
-import asyncio
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -8,11 +7,13 @@ from pathlib import Path
 import pytest
 
 from gateway.access.keys import KeyFile, KeyRequest
+from tests.flows.test_workers import told
 from tests.support import shared_checks as checks
 from tests.support.gateway_process import GatewayProcess
 from tests.support.gateways import start_process, upstream_toml
 from tests.support.shared_checks import Site
 from tests.support.upstream import Upstream, answer, scripted_upstream
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.slow
 
@@ -83,11 +84,5 @@ async def test_a_state_file_that_cannot_be_used_stops_no_request_and_is_told(
         site = Site([gateway.url], upstream)
         key = make_key(gateway, per_minute=10, tokens_per_day=1000)
         assert await site.statuses(4, "POST", "/v1/chat/completions", key, checks.CHAT) == [200] * 4
-        await until_told(gateway, "/readyz", "state file cannot be used")
-        await until_told(gateway, "/metrics", 'gateway_store_up{store="file"} 0.0')
-
-
-async def until_told(gateway: GatewayProcess, path: str, text: str) -> None:
-    async with asyncio.timeout(10):
-        while text not in (await gateway.get(path, ops=True))[1]:
-            pass
+        await eventually(lambda: told(gateway, "/readyz", "state file cannot be used"), 10)
+        await eventually(lambda: told(gateway, "/metrics", 'gateway_store_up{store="file"} 0.0'), 10)

@@ -1,6 +1,7 @@
 """The life of `gateway serve`: ports, signals, drains, reloads, systemd. Through the real process."""
 
 import asyncio
+import queue
 import signal
 import socket
 from pathlib import Path
@@ -8,48 +9,23 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from tests.flows.test_supervised import heard, notified
 from tests.support.gateway_process import GatewayProcess
 from tests.support.gateways import start_process, upstream_toml
-from tests.support.ports import free_port
-from tests.support.upstream import DONE, Exchange, Upstream, answer, chunk
+from tests.support.ports import free_port, is_listening
+from tests.support.upstream import Held, Upstream, answer
+from tests.support.waiting import until
 
+__all__ = ["notified"]  # a fixture
 pytestmark = pytest.mark.slow
 
 
-class Paused:
-    """A stream whose second half waits for the test."""
-
-    def __init__(self) -> None:
-        self.half = asyncio.Event()
-        self.go_on = asyncio.Event()
-
-    async def __call__(self, exchange: Exchange) -> None:
-        await exchange.stream_head()
-        await exchange.piece(chunk({"content": "first"}))
-        self.half.set()
-        await self.go_on.wait()
-        await exchange.piece(chunk({"content": "second"}) + chunk({}, "stop") + DONE)
-        await exchange.finish()
-
-
-async def running_stream(gateway: GatewayProcess, upstream: Upstream) -> tuple[Paused, asyncio.Task[tuple[int, str]]]:
-    script = Paused()
-    upstream.will(script)
+async def running_stream(gateway: GatewayProcess, upstream: Upstream) -> tuple[Held, asyncio.Task[tuple[int, str]]]:
+    held = Held()
+    upstream.will(held)
     task = asyncio.create_task(gateway.chat(stream=True))
-    async with asyncio.timeout(20):
-        await script.half.wait()
-    return script, task
-
-
-async def refuses_connections(port: int) -> None:
-    async with asyncio.timeout(10):
-        while True:
-            try:
-                _, writer = await asyncio.open_connection("127.0.0.1", port)
-            except ConnectionRefusedError:
-                return
-            writer.close()
-            await asyncio.sleep(0.01)
+    await asyncio.wait_for(held.begun.wait(), 20)
+    return held, task
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -57,34 +33,16 @@ async def test_a_stream_that_runs_is_finished_before_the_end(tmp_path: Path, ups
     async with start_process(tmp_path, f"workers = {workers}\n" + upstream_toml(upstream.url)) as gateway:
         script, task = await running_stream(gateway, upstream)
         gateway.send(signal.SIGTERM)
-        await refuses_connections(gateway.port)
+        await until(lambda: not is_listening(gateway.port), 10)
         status, text = await gateway.get("/readyz", ops=True)
         assert (status, "draining" in text) == (503, True)
         script.go_on.set()
         status, text = await task
         assert status == 200
-        assert "second" in text
+        assert "end" in text
         assert text.rstrip().endswith("data: [DONE]")
         assert await gateway.wait_exit() == 0
         assert gateway.events("stopped")
-
-
-async def test_a_stream_that_outlasts_the_drain_ends_with_an_error(tmp_path: Path, upstream: Upstream) -> None:
-    async with start_process(tmp_path, "workers = 2\ndrain_s = 0.3\n" + upstream_toml(upstream.url)) as gateway:
-        _, task = await running_stream(gateway, upstream)
-        gateway.send(signal.SIGTERM)
-        _, text = await task
-        assert "first" in text
-        assert "shutting_down" in text
-        assert "[DONE]" not in text
-        assert await gateway.wait_exit() == 0
-        assert gateway.events("requests_ended")[0]["count"] == 1
-
-
-async def test_interrupt_ends_it_like_terminate(tmp_path: Path) -> None:
-    async with start_process(tmp_path) as gateway:
-        gateway.send(signal.SIGINT)
-        assert await gateway.wait_exit() == 0
 
 
 async def test_a_terminate_in_the_middle_of_starting_ends_it_too(tmp_path: Path) -> None:
@@ -92,23 +50,11 @@ async def test_a_terminate_in_the_middle_of_starting_ends_it_too(tmp_path: Path)
     gateway.write_config("workers = 2\n")
     gateway.start()
     try:
-        await answers(gateway.port)
+        await until(lambda: is_listening(gateway.port), 20)
         gateway.send(signal.SIGTERM)
         assert await gateway.wait_exit() == 0
     finally:
         await gateway.close()
-
-
-async def answers(port: int) -> None:
-    async with asyncio.timeout(20):
-        while True:
-            try:
-                _, writer = await asyncio.open_connection("127.0.0.1", port)
-            except ConnectionRefusedError:
-                await asyncio.sleep(0.01)
-            else:
-                writer.close()
-                return
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -181,63 +127,18 @@ async def test_no_request_is_lost_in_a_row_of_reloads(tmp_path: Path, upstream: 
         assert set(results) == {200}
 
 
-async def test_a_reload_says_what_only_a_restart_can_change(tmp_path: Path) -> None:
-    async with start_process(tmp_path) as gateway:
-        gateway.write_config("workers = 2\n[log]\nlevel = 'debug'\n")
-        gateway.send(signal.SIGHUP)
-        assert (await gateway.wait_for_event("reloaded"))["needs_restart"] == ["log", "server.workers"]
-
-
-async def test_a_second_instance_does_not_disturb_the_first(tmp_path: Path) -> None:
-    (tmp_path / "second").mkdir()
-    async with start_process(tmp_path) as gateway:
-        second = GatewayProcess(tmp_path / "second", gateway.port)
-        second.write_config("")
-        second.start()
-        try:
-            assert await second.wait_exit() == 1
-        finally:
-            await second.close()
-        assert (await gateway.get("/v1/models"))[0] == 200
-
-
 @pytest.mark.parametrize("workers", [1, 2])
-async def test_systemd_hears_of_readiness_life_and_the_end(tmp_path: Path, workers: int) -> None:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
-        sock.bind(str(tmp_path / "notify"))
-        sock.setblocking(False)
-        systemd = Systemd(sock)
-        told = {"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "600000"}
-        async with start_process(tmp_path, f"workers = {workers}\n", variables=told) as gateway:
-            ready = await systemd.hears("READY=1")
-            assert f"STATUS=serving on {gateway.url}" in ready
-            for _ in range(3):
-                await systemd.hears("WATCHDOG=1")
-            gateway.send(signal.SIGTERM)
-            await systemd.hears("STOPPING=1")
-            assert await gateway.wait_exit() == 0
-        systemd.reading.cancel()
-
-
-class Systemd:
-    """Reads all the time, as systemd does."""
-
-    def __init__(self, sock: socket.socket) -> None:
-        self._sock = sock
-        self._heard: asyncio.Queue[str] = asyncio.Queue()
-        self.reading = asyncio.create_task(self._read())
-
-    async def _read(self) -> None:
-        while True:
-            data = await asyncio.get_running_loop().sock_recv(self._sock, 4096)
-            self._heard.put_nowait(data.decode())
-
-    async def hears(self, word: str) -> str:
-        """The next datagram that has the word in it."""
-        async with asyncio.timeout(20):
-            while word not in (text := await self._heard.get()):
-                pass
-            return text
+async def test_systemd_hears_of_readiness_life_and_the_end(
+    tmp_path: Path, notified: queue.Queue[str], workers: int
+) -> None:
+    told = {"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "600000"}
+    async with start_process(tmp_path, f"workers = {workers}\n", variables=told) as gateway:
+        assert f"STATUS=serving on {gateway.url}" in await heard(notified, "READY=1")
+        for _ in range(3):
+            await heard(notified, "WATCHDOG=1")
+        gateway.send(signal.SIGTERM)
+        await heard(notified, "STOPPING=1")
+        assert await gateway.wait_exit() == 0
 
 
 async def test_a_socket_handed_over_by_systemd_is_served_and_outlives_the_process(tmp_path: Path) -> None:

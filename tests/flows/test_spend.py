@@ -9,22 +9,15 @@ from typing import Any
 
 import pytest
 
-from gateway.access.keys import KeyFile, KeyRequest
 from gateway.shared_state.sqlite_state import STATE_FILE
 from tests.support import upstream as up
 from tests.support.asking import CHAT, MESSAGES, RESPONSES, send
+from tests.support.doors import body_for
 from tests.support.gateways import InProcessGateway, StartGateway, upstream_toml
-from tests.support.hosted_search import SEARCH, round_of, scene, search
-from tests.support.sockets import opened
-from tests.support.upstream import Exchange, Script, Upstream, chunk, completion, frame
+from tests.support.upstream import Exchange, Script, Upstream, chunk, completion
 from tests.support.waiting import until
 
 DAY = 8000
-
-
-def make_key(gateway: InProcessGateway, **limits: Any) -> str:
-    wish = KeyRequest("spending", ("chat", "responses", "web-search", "embeddings"), **limits)
-    return KeyFile(gateway.config.state_dir / gateway.config.access.keys_file).create(wish)[0]
 
 
 def words(count: int) -> str:
@@ -45,11 +38,13 @@ def honest(text_tokens: int = 10**6) -> Script:
     return script
 
 
-def endless(upstream: Upstream, piece: bytes | None = None) -> Script:
+def endless(upstream: Upstream, piece: bytes | None = None, *head: bytes) -> Script:
     """Streams words until the gateway leaves."""
 
     async def script(exchange: Exchange) -> None:
         await exchange.stream_head()
+        for each in head:
+            await exchange.piece(each)
         try:
             while True:
                 await exchange.piece(piece or chunk({"content": words(25)}))
@@ -64,12 +59,6 @@ def limits_sent(upstream: Upstream) -> list[int]:
     return [seen.body.get("max_tokens") or seen.body.get("max_output_tokens") for seen in upstream.seen]
 
 
-def charged(gateway: InProcessGateway) -> int:
-    """Tokens that all keys are charged today."""
-    with contextlib.closing(sqlite3.connect(gateway.config.state_dir / STATE_FILE)) as file:
-        return int(file.execute("SELECT sum(total) FROM counters WHERE name LIKE 'tokens-day:%'").fetchone()[0])
-
-
 async def left(gateway: InProcessGateway, key: str) -> int:
     """Tokens of the day that are left, by the refusal of a call that is too large."""
     refused = {"model": "SvcLLM", "messages": [{"role": "user", "content": words(40_000)}], "max_tokens": 10}
@@ -81,70 +70,11 @@ async def left(gateway: InProcessGateway, key: str) -> int:
 CHAT_BODY = {"model": "SvcLLM", "messages": [{"role": "user", "content": "hello"}]}
 
 
-@pytest.mark.parametrize("route", [CHAT, RESPONSES, MESSAGES])
-async def test_where_none_was_asked_for_the_usual_limit_is_sent_and_it_shrinks_with_what_is_left(
-    start_gateway: StartGateway, upstream: Upstream, route: str
-) -> None:
-    upstream.will(honest())
-    gateway = await start_gateway("[limits]\nreserve_tokens = 700\n" + upstream_toml(upstream.url))
-    key = make_key(gateway, tokens_per_day=2000)
-    body: dict[str, Any] = {**CHAT_BODY}
-    if route == RESPONSES:
-        body = {"model": "SvcLLM", "input": "hello"}
-    elif route == MESSAGES:
-        body["max_tokens"] = 700
-    statuses = [(await send(gateway, route, body, key=key))[0] for _ in range(4)]
-    assert statuses == [200, 200, 200, 429]
-    assert limits_sent(upstream)[:2] == [700, 700] and 500 < limits_sent(upstream)[2] < 600
-
-
 async def test_keys_without_budgets_are_sent_what_they_ask_for(start_gateway: StartGateway, upstream: Upstream) -> None:
     upstream.will(up.answer())
     gateway = await start_gateway(upstream_toml(upstream.url))
     assert (await send(gateway, CHAT, CHAT_BODY))[0] == 200
     assert "max_tokens" not in upstream.last.body
-
-
-async def test_what_is_left_is_divided_among_the_answers(start_gateway: StartGateway, upstream: Upstream) -> None:
-    upstream.will(up.answer())
-    gateway = await start_gateway(upstream_toml(upstream.url))
-    status, _, _ = await send(
-        gateway, CHAT, {**CHAT_BODY, "n": 4, "max_tokens": 5000}, key=make_key(gateway, tokens_per_day=DAY)
-    )
-    assert status == 200 and 1980 < limits_sent(upstream)[0] < 2000
-
-
-async def test_fields_that_the_operator_adds_cannot_raise_the_limit(
-    start_gateway: StartGateway, upstream: Upstream
-) -> None:
-    upstream.will(up.answer())
-    gateway = await start_gateway(upstream_toml(upstream.url) + "extra_body = {max_tokens = 100000}\n")
-    status, _, _ = await send(gateway, CHAT, CHAT_BODY, key=make_key(gateway, tokens_per_day=DAY))
-    assert status == 200 and 7900 < limits_sent(upstream)[0] < DAY
-
-
-async def test_below_256_tokens_or_what_thoughts_need_a_call_is_refused(
-    start_gateway: StartGateway, upstream: Upstream
-) -> None:
-    upstream.will(honest())
-    gateway = await start_gateway(upstream_toml(upstream.url))
-    key = make_key(gateway, tokens_per_day=1500)
-    thinking = {**CHAT_BODY, "max_tokens": 4000, "thinking": {"type": "enabled", "budget_tokens": 2000}}
-    status, error, _ = await send(gateway, MESSAGES, thinking, key=key)
-    assert (status, error["error"]["type"]) == (429, "rate_limit_error") and not upstream.seen
-    assert (await send(gateway, CHAT, {**CHAT_BODY, "max_tokens": 1300}, key=key))[0] == 200
-    assert (await send(gateway, CHAT, {**CHAT_BODY, "max_tokens": 1000}, key=key))[0] == 429
-    assert (await send(gateway, CHAT, {**CHAT_BODY, "max_tokens": 100}, key=key))[0] == 200
-
-
-async def test_thoughts_of_a_streamed_message_are_reserved_at_once_and_their_wish_goes_to_no_upstream(
-    start_gateway: StartGateway, upstream: Upstream
-) -> None:
-    upstream.will(up.stream(*up.text_stream()))
-    gateway = await start_gateway(upstream_toml(upstream.url))
-    body = {**CHAT_BODY, "max_tokens": 4000, "stream": True, "thinking": {"type": "enabled", "budget_tokens": 2000}}
-    _, _, told = await send(gateway, MESSAGES, body, key=make_key(gateway, tokens_per_day=DAY))
-    assert '"tokens-day";r=39' in told["RateLimit"] and "gateway_thinking" not in upstream.last.body
 
 
 def text_of(event: Any) -> Any:
@@ -187,7 +117,7 @@ async def test_a_stream_without_an_end_is_cut_at_the_budget_as_one_that_came_to_
 ) -> None:
     upstream.will(endless(upstream))
     gateway = await start_gateway(upstream_toml(upstream.url))
-    key = make_key(gateway, tokens_per_day=DAY)
+    key = gateway.make_key(tokens_per_day=DAY)
     status, events, _ = await send(gateway, route, {**body, "stream": True}, key=key)
     assert status == 200 and end(events) == "length"
     assert (await send(gateway, route, {**body, "stream": True}, key=key))[0] == 429
@@ -198,37 +128,13 @@ async def test_a_stream_without_an_end_is_cut_at_the_budget_as_one_that_came_to_
     await until(lambda: not len(gateway.in_flight), 10)
 
 
-def native_stream(upstream: Upstream) -> Script:
-    """An upstream of its own responses route that says words without an end."""
-    opened = {"id": "resp_up", "object": "response", "status": "in_progress", "output": []}
-    item = {"type": "message", "id": "m", "role": "assistant", "status": "in_progress", "content": []}
-    at = {"output_index": 0, "item_id": "m", "content_index": 0}
-    part = {"type": "output_text", "text": "", "annotations": []}
-
-    async def script(exchange: Exchange) -> None:
-        await exchange.stream_head()
-        for event in (
-            {"type": "response.created", "response": opened},
-            {"type": "response.output_item.added", "output_index": 0, "item": item},
-            {"type": "response.content_part.added", **at, "part": part},
-        ):
-            await exchange.piece(frame(event))
-        try:
-            while True:
-                await exchange.piece(frame({"type": "response.output_text.delta", **at, "delta": words(25)}))
-                await asyncio.sleep(0)
-        finally:
-            upstream.released.set()
-
-    return script
-
-
 async def test_a_stream_of_an_upstream_with_its_own_responses_route_is_cut_too(
     start_gateway: StartGateway, upstream: Upstream
 ) -> None:
-    upstream.will(native_stream(upstream))
+    head, [delta] = (events := up.response_stream(up.response(words(25))))[:4], events[4:5]
+    upstream.will(endless(upstream, delta, *head))
     gateway = await start_gateway(upstream_toml(upstream.url) + 'responses = "native"\n')
-    key = make_key(gateway, tokens_per_day=DAY)
+    key = gateway.make_key(tokens_per_day=DAY)
     body = {"model": "SvcLLM", "input": "hello", "max_output_tokens": 100_000, "stream": True}
     status, events, _ = await send(gateway, RESPONSES, body, key=key)
     assert status == 200 and response_end(events) == "length"
@@ -236,110 +142,6 @@ async def test_a_stream_of_an_upstream_with_its_own_responses_route_is_cut_too(
     await asyncio.wait_for(upstream.released.wait(), 10)
     status, stored, _ = await send(gateway, f"{RESPONSES}/{events[-1]['response']['id']}", method="GET", key=key)
     assert status == 200 and stored["output"][0]["content"][0]["text"].startswith("wordword")
-
-
-async def test_an_upstream_that_ignores_its_limit_is_cut_where_nothing_more_is_left(
-    start_gateway: StartGateway, upstream: Upstream
-) -> None:
-    upstream.will(endless(upstream))
-    gateway = await start_gateway(upstream_toml(upstream.url))
-    key = make_key(gateway, tokens_per_day=1000)
-    status, events, _ = await send(gateway, CHAT, {**CHAT_BODY, "max_tokens": 500, "stream": True}, key=key)
-    assert status == 200 and chat_end(events) == "length"
-    assert json.dumps(events).count("word") <= 1000 / 2 / 0.8 * 2
-
-
-async def test_a_stream_that_loses_its_race_is_cut_and_one_within_its_slices_is_not(
-    start_gateway: StartGateway, upstream: Upstream
-) -> None:
-    upstream.will(endless(upstream))
-    gateway = await start_gateway(upstream_toml(upstream.url))
-    key = make_key(gateway, tokens_per_day=20_000)
-    body = {**CHAT_BODY, "max_tokens": 100_000, "stream": True}
-    outcomes = await asyncio.gather(*(send(gateway, CHAT, body, key=key) for _ in range(25)))
-    served = [events for status, events, _ in outcomes if status == 200]
-    assert 10 <= len(served) < 25 and all(chat_end(events) == "length" for events in served)
-    assert await left(gateway, key) < 300
-    assert charged(gateway) <= 20_000
-
-
-async def test_each_round_of_hosted_tools_reserves_and_settles_as_a_call_of_its_own(
-    start_gateway: StartGateway,
-) -> None:
-    async with scene(start_gateway) as stage:
-        config = stage.server.config
-        wish = KeyRequest("h", ("responses", "web-search"), tokens_per_day=6000)
-        key = KeyFile(config.state_dir / config.access.keys_file).create(wish)[0]
-        body = {"model": "SvcLLM", "input": "capital?", "tools": [SEARCH], "max_output_tokens": 2000}
-        many = {"prompt_tokens": 900, "completion_tokens": 1500, "total_tokens": 2400}
-        stage.model.will(
-            *(round_of(search(f"q {n}", f"c{n}"), is_stream=False, usage=many) for n in range(5)),
-            round_of("Paris.", is_stream=False, usage=many),
-        )
-        status, answer, _ = await send(stage.server, RESPONSES, {**body, "max_output_tokens": 100_000}, key=key)
-        assert (status, answer["incomplete_details"]) == (200, {"reason": "max_output_tokens"})
-        assert [item["status"] for item in answer["output"]] == ["completed", "completed", "incomplete"]
-        assert [sent["max_tokens"] for sent in stage.sent][1] < stage.sent[0]["max_tokens"] < 6000
-        assert len(stage.sent) == 2
-
-
-async def test_a_turn_of_a_socket_and_a_run_in_the_background_are_paid_from_the_same_budget(
-    start_gateway: StartGateway, upstream: Upstream
-) -> None:
-    upstream.will(up.stream(*up.text_stream()))
-    gateway = await start_gateway(upstream_toml(upstream.url))
-    key = make_key(gateway, tokens_per_day=1500)
-    async with opened(gateway, key) as socket:
-        await socket.answer(input="hello", max_output_tokens=1000)
-        assert await left(gateway, key) == 1500 - 5
-        upstream.will(endless(upstream))
-        events = await socket.turn(input="hello", max_output_tokens=5000)
-        assert events[-1]["type"] == "response.incomplete"
-        refused = await socket.turn(input="hello", max_output_tokens=1000)
-        assert refused[-1]["status"] == 429
-    status, queued, _ = await send(gateway, RESPONSES, {"model": "SvcLLM", "input": "x", "background": True}, key=key)
-    assert status == 200
-
-    async def ended() -> Any:
-        return (await send(gateway, f"{RESPONSES}/{queued['id']}", method="GET", key=key))[1]
-
-    async with asyncio.timeout(10):
-        while (run := await ended())["status"] in ("queued", "in_progress"):  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
-    assert run["status"] == "failed" and len(upstream.seen) == 2
-
-
-@pytest.mark.parametrize(
-    "usage", [None, {"prompt_tokens": 0, "completion_tokens": 0}, {"prompt_tokens": 1, "completion_tokens": 1}]
-)
-async def test_an_upstream_that_tells_no_usage_or_none_that_can_be_is_counted(
-    start_gateway: StartGateway, upstream: Upstream, usage: Any
-) -> None:
-    said = completion(words(500))
-    said["usage"] = usage
-    upstream.will(up.answer(said))
-    gateway = await start_gateway(upstream_toml(upstream.url))
-    key = make_key(gateway, tokens_per_day=DAY)
-    served = 0
-    while (await send(gateway, CHAT, {**CHAT_BODY, "max_tokens": 1000}, key=key))[0] == 200:
-        served += 1
-    assert served == 8 and await left(gateway, key) >= 0
-
-
-async def test_honest_calls_one_after_the_other_can_use_the_budget_up(
-    start_gateway: StartGateway, upstream: Upstream
-) -> None:
-    upstream.will(honest(250))
-    gateway = await start_gateway(upstream_toml(upstream.url))
-    key = make_key(gateway, tokens_per_day=DAY)
-    used = 0
-    body = {"model": "SvcLLM", "messages": [{"role": "user", "content": words(400)}], "max_tokens": 2000}
-    while True:
-        status, answer, _ = await send(gateway, CHAT, body, key=key)
-        if status == 429:
-            break
-        used += answer["usage"]["total_tokens"]
-    assert 0.9 * DAY <= used <= DAY
 
 
 async def test_embeddings_are_reserved_by_their_input(start_gateway: StartGateway, upstream: Upstream) -> None:
@@ -350,36 +152,25 @@ async def test_embeddings_are_reserved_by_their_input(start_gateway: StartGatewa
     upstream.will(vectors)
     toml = upstream_toml(upstream.url).replace('name = "SvcLLM"', 'name = "vectors"\nkind = "embedding"')
     gateway = await start_gateway(toml)
-    key = make_key(gateway, tokens_per_day=450)
+    key = gateway.make_key(tokens_per_day=450)
     body = {"model": "vectors", "input": words(100)}
     outcomes = await asyncio.gather(*(send(gateway, "/v1/embeddings", body, key=key) for _ in range(6)))
     assert [status for status, _, _ in outcomes].count(200) <= 4
     assert (await send(gateway, "/v1/embeddings", {**body, "input": words(1000)}, key=key))[0] == 429
 
 
-@pytest.mark.parametrize(
-    ("route", "named"),
-    [
-        (CHAT, lambda user: {**CHAT_BODY, "user": user}),
-        (RESPONSES, lambda user: {"model": "SvcLLM", "input": "hello", "user": user}),
-        (
-            MESSAGES,
-            lambda user: {
-                **CHAT_BODY,
-                "max_tokens": 300,
-                "metadata": {"user_id": f"user_0_account_{user}_session_{id(user)}"},
-            },
-        ),
-    ],
-)
+@pytest.mark.parametrize("route", [CHAT, RESPONSES, MESSAGES])
 async def test_each_user_within_a_key_has_a_budget_of_its_own(
-    start_gateway: StartGateway, upstream: Upstream, route: str, named: Callable[[str], Any]
+    start_gateway: StartGateway, upstream: Upstream, route: str
 ) -> None:
     upstream.will(honest(300))
     gateway = await start_gateway("[limits]\nreserve_tokens = 300\n" + upstream_toml(upstream.url))
-    key = make_key(gateway, per_user_tokens_per_day=500)
+    key = gateway.make_key(per_user_tokens_per_day=500)
     for user in ("ann", "bob"):
-        statuses = [(await send(gateway, route, named(user), key=key))[0] for _ in range(2)]
+        named: dict[str, Any] = {"user": user}
+        if route == MESSAGES:
+            named = {"max_tokens": 300, "metadata": {"user_id": f"user_0_account_{user}_session_{id(user)}"}}
+        statuses = [(await send(gateway, route, body_for(route, **named), key=key))[0] for _ in range(2)]
         assert statuses == [200, 429]
     _, _, told = await send(gateway, CHAT, {**CHAT_BODY, "max_tokens": 10}, key=key)
     assert '"user-tokens-day";q=500' in told["RateLimit-Policy"]
@@ -389,3 +180,22 @@ async def test_each_user_within_a_key_has_a_budget_of_its_own(
 def counter_names(gateway: InProcessGateway) -> list[Any]:
     with contextlib.closing(sqlite3.connect(gateway.config.state_dir / STATE_FILE)) as file:
         return file.execute("SELECT name FROM counters").fetchall()
+
+
+async def test_fields_that_the_operator_adds_cannot_raise_the_limit(
+    start_gateway: StartGateway, upstream: Upstream
+) -> None:
+    upstream.will(up.answer())
+    gateway = await start_gateway(upstream_toml(upstream.url) + "extra_body = {max_tokens = 100000}\n")
+    status, _, _ = await send(gateway, CHAT, CHAT_BODY, key=gateway.make_key(tokens_per_day=DAY))
+    assert status == 200 and 7900 < limits_sent(upstream)[0] < DAY
+
+
+async def test_thoughts_of_a_streamed_message_are_reserved_at_once_and_their_wish_goes_to_no_upstream(
+    start_gateway: StartGateway, upstream: Upstream
+) -> None:
+    upstream.will(up.stream(*up.text_stream()))
+    gateway = await start_gateway(upstream_toml(upstream.url))
+    body = {**CHAT_BODY, "max_tokens": 4000, "stream": True, "thinking": {"type": "enabled", "budget_tokens": 2000}}
+    _, _, told = await send(gateway, MESSAGES, body, key=gateway.make_key(tokens_per_day=DAY))
+    assert '"tokens-day";r=39' in told["RateLimit"] and "gateway_thinking" not in upstream.last.body

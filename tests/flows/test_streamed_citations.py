@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from tests.flows.test_responses_native import DONE, MESSAGE, event
 from tests.support import upstream as up
 from tests.support.asking import CHAT, RESPONSES, send, toml
 from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.pieces import pieces_of
 from tests.support.upstream import Exchange, Upstream
 
 MAIL, CARD = "jane.doe@posthaus.org", "4539 1488 0343 6467"
@@ -27,26 +27,8 @@ def citations() -> list[dict[str, Any]]:
     ]
 
 
-def pieces(size: int) -> list[str]:
-    return [TEXT[at : at + size] for at in range(0, len(TEXT), size)]
-
-
-def native(size: int) -> list[bytes]:
-    at = {"output_index": 0, "item_id": "msg_up", "content_index": 0}
-    part = {"type": "output_text", "text": TEXT, "annotations": citations(), "logprobs": []}
-    item = {**MESSAGE, "content": [part]}
-    added = "response.output_text.annotation.added"
-    return [
-        event("response.created", response={**DONE, "status": "in_progress", "output": []}),
-        event("response.output_item.added", output_index=0, item={**item, "status": "in_progress", "content": []}),
-        event("response.content_part.added", **at, part={**part, "text": "", "annotations": []}),
-        *(event("response.output_text.delta", **at, delta=piece) for piece in pieces(size)),
-        *(event(added, **at, annotation_index=n, annotation=note) for n, note in enumerate(citations())),
-        event("response.output_text.done", **at, text=TEXT),
-        event("response.content_part.done", **at, part=part),
-        event("response.output_item.done", output_index=0, item=item),
-        event("response.completed", response={**DONE, "output": [item]}),
-    ]
+def native() -> dict[str, Any]:
+    return up.response(up.response_message(TEXT, annotations=citations()))
 
 
 def linked(text: str, notes: list[Any]) -> list[str]:
@@ -70,17 +52,17 @@ async def test_citations_of_a_native_stream(
     start_gateway: StartGateway, upstream: Upstream, size: int, background: bool
 ) -> None:
     server = await start_gateway(toml(upstream, responses="'native'") + ROUTES)
-    upstream.will(up.stream(*native(size)))
+    upstream.will(up.stream(*up.response_stream(native(), size)))
     asked = {"model": "SvcLLM", "input": f"I am {MAIL}", "stream": True, "background": background}
     _, events, _ = await send(server, RESPONSES, asked)
-    assert of_stream(events) == [SHOWN] * 4
+    assert of_stream(events) == [SHOWN] * 4 and CARD not in str(events)
     place = f"{RESPONSES}/{events[-1]['response']['id']}"
     _, kept, _ = await send(server, place, method="GET")
     part = kept["output"][0]["content"][0]
     assert linked(part["text"], part["annotations"]) == SHOWN and "[REDACTED:CREDIT_CARD]" in part["text"]
     if background:
         _, again, _ = await send(server, f"{place}?stream=true", method="GET")
-        assert of_stream(again) == [SHOWN] * 4
+        assert of_stream(again) == [SHOWN] * 4 and CARD not in str(again)
 
 
 @pytest.fixture
@@ -97,7 +79,7 @@ def nested() -> list[dict[str, Any]]:
 
 
 def chat_chunks(size: int) -> list[bytes]:
-    texts = [up.chunk({"content": piece}) for piece in pieces(size)]
+    texts = [up.chunk({"content": piece}) for piece in pieces_of(TEXT, size)]
     return [*texts, up.chunk({"annotations": nested()}), up.chunk({}, "stop"), up.DONE]
 
 
@@ -143,10 +125,9 @@ async def test_citations_of_a_responses_upstream_are_on_the_chat_route(
         if exchange.seen.path.endswith("chat/completions"):
             await up.answer({"detail": "Not Found"}, status=404)(exchange)
         elif exchange.seen.body.get("stream"):
-            await up.stream(*native(7))(exchange)
+            await up.stream(*up.response_stream(native(), 7))(exchange)
         else:
-            part = {"type": "output_text", "text": TEXT, "annotations": citations()}
-            await up.answer({**DONE, "output": [{**MESSAGE, "content": [part]}]})(exchange)
+            await up.answer(native())(exchange)
 
     server = await start_gateway(toml(upstream, responses="'native'") + ROUTES)
     upstream.will(script)

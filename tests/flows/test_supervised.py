@@ -16,6 +16,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from tests.support.connect_proxy import make_certificate
 from tests.support.gateway_process import GatewayProcess, run_command
 from tests.support.gateways import start_process
 from tests.support.ports import free_port
@@ -145,18 +146,6 @@ async def test_a_moved_operations_listener_is_told_at_a_reload_and_answers_there
         assert (await gateway.get("/v1/models"))[0] == 200
 
 
-async def test_a_successor_that_cannot_start_changes_nothing(tmp_path: Path) -> None:
-    async with supervised(tmp_path) as gateway:
-        gateway.write_config("max_in_flight = -1\n")
-        done = await command(tmp_path, "upgrade")
-        assert done.returncode == 1
-        assert "ended before it was ready" in done.stderr
-        assert gateway.events("upgrade_failed")
-        assert (await gateway.get("/v1/models"))[0] == 200
-        gateway.send(signal.SIGTERM)
-        assert await gateway.wait_exit() == 0
-
-
 async def test_a_wrong_configuration_leaves_no_process_behind(tmp_path: Path) -> None:
     gateway = supervised(tmp_path, "max_in_flight = -1\n")
     gateway.start()
@@ -206,13 +195,6 @@ async def test_a_certificate_that_breaks_on_disk_goes_on_being_served_by_new_wor
         async with asyncio.timeout(20):
             while await served_certificate(gateway.port) == before:
                 pass
-
-
-def make_certificate(folder: Path) -> None:
-    subject = ["-subj", "/CN=localhost", "-days", "2", "-nodes"]
-    files = ["-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")]
-    request = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", *subject, *files]
-    subprocess.run(request, check=True, capture_output=True, timeout=60)
 
 
 async def served_certificate(port: int) -> str:

@@ -19,11 +19,11 @@ from tests.support import shared_checks as checks
 from tests.support.asking import MCP
 from tests.support.gateway_process import GatewayProcess
 from tests.support.gateways import start_process, upstream_toml
-from tests.support.ports import free_port
+from tests.support.ports import free_port, is_listening
 from tests.support.redis_server import RedisServer, running_redis
 from tests.support.shared_checks import Site
 from tests.support.upstream import Upstream, answer, scripted_upstream
-from tests.support.waiting import until
+from tests.support.waiting import eventually, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.system]
 
@@ -98,12 +98,7 @@ async def running_nginx(folder: Path, one: int, two: int) -> AsyncIterator[str]:
         ["nginx", "-c", str(folder / "nginx.conf"), "-e", str(folder / "error.log")], stderr=subprocess.DEVNULL
     )
     try:
-        async with asyncio.timeout(10):
-            while True:
-                with contextlib.suppress(OSError):
-                    (await asyncio.open_connection("127.0.0.1", port))[1].close()
-                    break
-                await asyncio.sleep(0.02)
+        await until(lambda: is_listening(port), 10)
         yield f"http://127.0.0.1:{port}"
     finally:
         process.terminate()
@@ -189,13 +184,6 @@ async def holds(asked: Awaitable[list[int]], allowed: set[int]) -> bool:
 async def tells_that_redis_is_away(gateway: GatewayProcess) -> bool:
     """Whether its metrics, which are sampled once a second, say so."""
     return 'gateway_store_up{store="redis"} 0.0' in (await gateway.get("/metrics", ops=True))[1]
-
-
-async def eventually(condition: Callable[[], Awaitable[bool]], limit_s: float) -> None:
-    """Raises TimeoutError. The pause leaves the machines the processor."""
-    async with asyncio.timeout(limit_s):
-        while not await condition():  # noqa: ASYNC110 - other processes change it
-            await asyncio.sleep(0.1)
 
 
 async def kill(machines: Machines) -> None:

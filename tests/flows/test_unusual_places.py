@@ -18,15 +18,24 @@ import pytest
 
 from tests.flows.test_embeddings import vectors
 from tests.support import upstream as up
-from tests.support.asking import OFF, send
+from tests.support.asking import CHAT, MESSAGES, OFF, RESPONSES, send
+from tests.support.doors import body_for
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.hosted_search import scene
-from tests.support.unusual_requests import CARD, KEY, REQUESTS, SAID, chat, message, response
-from tests.support.upstream import Script, Upstream
+from tests.support.paths import GOLDEN
+from tests.support.upstream import Upstream
 from tests.support.web_tools import tool_call
 from tests.support.web_tools_site import PATH
 
+KEY = "ghp_" + "x8Kq2mZ7vR4tB9nW1cY6pL3sD5fG0hJaQeUi"  # a made-up key of a real form
+CARD = "4539148803436467"
+SAID = f"the key is {KEY} ok"
 SETTINGS = '[guardrail]\nenabled = "off"\n[sanitize]\nroutes = ["websearch", "chat", "responses", "embeddings"]\n'
+
+
+def recorded(name: str) -> Any:
+    """Rows of `tests/golden`, where the key has no place of its own for those who look for keys in files."""
+    return json.loads((GOLDEN / f"{name}.json").read_text().replace("{KEY}", KEY))
 
 
 def spellings(raw: str) -> list[str]:
@@ -77,7 +86,8 @@ async def test_no_unusual_place_of_a_request_lets_a_secret_out(
 ) -> None:
     server = await start_gateway(toml(upstream, form))
     leaks, reached = [], 0
-    for name, (path, body) in REQUESTS.items():
+    for row in recorded("unusual_requests"):
+        name, path, body = row["case"], row["path"], row["body"]
         upstream.will(up.answer(vectors([0.5, 0.5])) if path == "/v1/embeddings" else up.answer())
         before = len(upstream.seen)
         status, told = await posted(server, path, body)
@@ -87,88 +97,6 @@ async def test_no_unusual_place_of_a_request_lets_a_secret_out(
         reached += len(sent)
         assert status < 500 or path == "/v1/responses", (name, told)
     assert leaks == [] and reached > 25
-
-
-def whole(**top: Any) -> Script:
-    return up.answer({**up.completion("hi"), **top})
-
-
-def said(**fields: Any) -> Script:
-    return up.answer(up.completion("hi", **fields))
-
-
-def deltas(*each: dict[str, Any]) -> Script:
-    return up.stream(*[up.chunk(delta) for delta in each], up.chunk({}, "stop"), b"data: [DONE]\n\n")
-
-
-def pieces(text: str, size: int) -> list[str]:
-    return [text[at : at + size] for at in range(0, len(text), size)]
-
-
-ANSWERS: dict[str, tuple[Script, bool]] = {
-    "two parts of content": (
-        said(content=[{"type": "text", "text": SAID[:22]}, {"type": "output_text", "text": SAID[22:]}]),
-        False,
-    ),
-    "a call of an unknown kind": (
-        said(tool_calls=[{"id": "c", "type": "mcp", "mcp": {"server": KEY, "input": {"a": SAID}}}]),
-        False,
-    ),
-    "results of a search": (
-        whole(
-            search_results=[{"title": SAID, "url": f"https://x.example/?key={KEY}"}],
-            citations=[f"https://x.example/?token={KEY}"],
-        ),
-        False,
-    ),
-    "what the service timed": (whole(timings={"prompt": SAID, KEY: 1}, service_tier=KEY), False),
-    "a prompt that was echoed": (
-        whole(prompt_filter_results=[{"prompt_index": 0, "content_filter_results": {"jailbreak": {"detail": SAID}}}]),
-        False,
-    ),
-    "a refusal in parts": (said(content=[{"type": "refusal", "refusal": SAID}]), False),
-    "the executed tools": (
-        said(executed_tools=[{"type": "python", "arguments": json.dumps({"c": KEY}), "output": SAID}]),
-        False,
-    ),
-    "thinking blocks": (
-        said(
-            thinking_blocks=[{"type": "thinking", "thinking": SAID, "signature": "s"}],
-            provider_specific_fields={"a": SAID},
-        ),
-        False,
-    ),
-    "pieces of three": (deltas(*[{"content": piece} for piece in pieces(SAID, 3)]), True),
-    "pieces with empty ones between": (
-        deltas(*[d for piece in pieces(SAID, 6) for d in ({"content": piece}, {"content": ""}, {"content": None})]),
-        True,
-    ),
-    "thoughts under another name": (deltas(*[{"reasoning": piece} for piece in pieces(SAID, 4)]), True),
-    "thoughts of an unknown name": (deltas(*[{"thought_text": piece} for piece in pieces(SAID, 9)]), True),
-    "escapes in pieces": (
-        deltas(*[{"content": piece} for piece in pieces("".join(f"\\u{ord(c):04x}" for c in KEY), 5)]),
-        True,
-    ),
-    "base64 in pieces": (
-        deltas(*[{"content": piece} for piece in pieces(base64.b64encode(SAID.encode()).decode(), 11)]),
-        True,
-    ),
-    "parts in a delta": (deltas(*[{"content": [{"type": "text", "text": piece}]} for piece in pieces(SAID, 8)]), True),
-    "a message instead of a delta": (
-        up.stream(
-            up.frame(
-                {
-                    "id": "c",
-                    "object": "chat.completion.chunk",
-                    "choices": [{"index": 0, "delta": {}, "message": {"content": SAID}, "text": SAID}],
-                }
-            ),
-            up.chunk({}, "stop"),
-            b"data: [DONE]\n\n",
-        ),
-        True,
-    ),
-}
 
 
 def joined(raw: str) -> str:
@@ -194,10 +122,13 @@ def joined(raw: str) -> str:
 async def test_no_unusual_place_of_an_answer_lets_a_secret_in(start_gateway: StartGateway, upstream: Upstream) -> None:
     server = await start_gateway(toml(upstream))
     leaks = []
-    for name, (script, is_streamed) in ANSWERS.items():
-        for path, body in (chat(), response(), message()):
-            upstream.will(script)
-            _, told = await posted(server, path, {**body, "stream": is_streamed})
+    for row in recorded("unusual_answers"):
+        chunks = row.get("chunks") or [{"choices": [{"index": 0, "delta": each}]} for each in row.get("deltas", ())]
+        is_streamed, name = bool(chunks), row["case"]
+        stream = up.stream(*map(up.frame, chunks), up.chunk({}, "stop"), up.DONE)
+        for path in (CHAT, RESPONSES, MESSAGES):
+            upstream.will(stream if is_streamed else up.answer(row["answer"]))
+            _, told = await posted(server, path, body_for(path, "x", stream=is_streamed))
             shown = joined(told) if is_streamed else told
             escaped = "".join(f"\\u{ord(c):04x}" for c in KEY)
             if holds(told) or holds(shown) or escaped in shown:

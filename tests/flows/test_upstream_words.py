@@ -13,7 +13,6 @@ from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.upstream import Upstream
 
 KEY, CARD, PROMPT = "sk-upstream-key-0123456789", "4539 1488 0343 6467", "the quick brown fox jumps"
-MASKED = '[guardrail]\nenabled = "off"\n[sanitize]\nroutes = ["chat", "responses"]\n'
 BODIES: dict[str, Any] = {
     CHAT: {"messages": [{"role": "user", "content": PROMPT}]},
     RESPONSES: {"input": PROMPT},
@@ -66,14 +65,6 @@ async def test_its_words_are_told_and_what_helps(
     assert PROMPT not in server.log_text() and "quick brown" not in server.log_text()
 
 
-@pytest.mark.parametrize("stream", [False, True])
-async def test_a_value_that_it_quotes_is_masked(start_gateway: StartGateway, upstream: Upstream, stream: bool) -> None:
-    server = await start_gateway(toml(upstream) + MASKED)
-    upstream.will(failure(500, f"no such card {CARD} today"))
-    _, data, _ = await send(server, CHAT, {"model": "SvcLLM", "stream": stream, **BODIES[CHAT]})
-    assert CARD not in str(data) and "no such card [REDACTED:CREDIT_CARD] today" in data["error"]["message"]
-
-
 async def test_an_error_in_a_stream_has_its_words_too(server: InProcessGateway, upstream: Upstream) -> None:
     error = {"error": {"message": f"worker died on {PROMPT}", "type": "server_error", "code": 500}}
     upstream.will(up.stream(up.chunk({"content": "Hel"}), up.frame(error)))
@@ -112,3 +103,14 @@ CUT: list[tuple[str, Any, str]] = [
 @pytest.mark.parametrize(("words", "request_", "told"), CUT)
 def test_quotations_are_cut(words: str, request_: Any, told: str) -> None:
     assert without_quotations(words, request_) == told
+
+
+MASKED = '[guardrail]\nenabled = "off"\n[sanitize]\nroutes = ["chat", "responses"]\n'
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_value_that_it_quotes_is_masked(start_gateway: StartGateway, upstream: Upstream, stream: bool) -> None:
+    server = await start_gateway(toml(upstream) + MASKED)
+    upstream.will(failure(500, f"no such card {CARD} today"))
+    _, data, _ = await send(server, CHAT, {"model": "SvcLLM", "stream": stream, **BODIES[CHAT]})
+    assert CARD not in str(data) and "no such card [REDACTED:CREDIT_CARD] today" in data["error"]["message"]

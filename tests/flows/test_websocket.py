@@ -10,7 +10,7 @@ import pytest
 from tests.support import upstream as up
 from tests.support.asking import toml
 from tests.support.gateways import InProcessGateway, StartGateway
-from tests.support.sockets import LIMIT_S, opened
+from tests.support.sockets import LIMIT_S, TEXT_EVENTS, opened
 from tests.support.upstream import Exchange, Script, Upstream
 
 
@@ -30,11 +30,7 @@ async def test_a_response_has_the_events_of_a_stream_one_a_message(
     async with opened(server) as socket:
         events = await socket.turn(input="hello", stream=True)
         again = await socket.turn(input="hello")
-    assert [event["type"] for event in events] == [
-        "response.created", "response.in_progress", "response.output_item.added", "response.content_part.added",
-        "response.output_text.delta", "response.output_text.delta", "response.output_text.done",
-        "response.content_part.done", "response.output_item.done", "response.completed",
-    ]  # fmt: skip
+    assert [event["type"] for event in events] == TEXT_EVENTS
     for turn in (events, again):
         assert [event["sequence_number"] for event in turn] == list(range(10))
         assert all("stream_id" not in event for event in turn)
@@ -57,17 +53,6 @@ async def test_a_turn_that_is_not_stored_is_continued_from_the_connections_memor
         lost = await socket.turn(input="four", store=False, previous_response_id=second["id"])
         assert (lost[-1]["status"], lost[-1]["error"]["param"]) == (400, "previous_response_id")
         await socket.answer(input="clean", store=False)
-
-
-async def test_a_stored_response_is_continued_on_another_connection(
-    server: InProcessGateway, upstream: Upstream
-) -> None:
-    upstream.will(echo())
-    async with opened(server) as socket:
-        first = await socket.answer(input="one")
-    async with opened(server) as socket:
-        await socket.answer(input="two", previous_response_id=first["id"])
-    assert len(upstream.last.body["messages"]) == 3
 
 
 async def test_a_failed_continuation_lets_go_of_what_it_continued_but_a_fork_does_not(
@@ -251,13 +236,6 @@ async def test_a_drain_lets_turns_finish_says_so_and_closes(server: InProcessGat
         assert (await busy.event())["error"]["code"] == "shutting_down" and event["response"]["status"] == "completed"
         assert await busy.event() is None and busy.raw.close_code == 1012
         assert await asyncio.wait_for(drain, LIMIT_S) == 0
-
-
-async def test_a_message_has_the_limit_of_a_body(start_gateway: StartGateway, upstream: Upstream) -> None:
-    server = await start_gateway(toml(upstream).replace("[server]", "[server]\nmax_body_bytes = 65536", 1))
-    async with opened(server) as socket:
-        await socket.create(input="x" * 70_000)
-        assert await socket.event() is None and socket.raw.close_code == 1009
 
 
 async def test_a_placeholder_of_a_turn_that_is_not_stored_becomes_its_value_in_the_next(

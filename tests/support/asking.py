@@ -20,7 +20,7 @@ MCP = "/tools/websearch/mcp"
 OFF = "\n[local_llm]\nenabled = false\n[local_ocr]\nenabled = false\n[local_embedding]\nenabled = false\n"
 """No embedded engine."""
 ASK = {"model": "SvcLLM", "messages": [{"role": "user", "content": "hello"}]}
-LIMIT_S = 30
+LIMIT_S = 60
 HASTY: dict[str, Any] = {"first_byte_timeout_s": 1, "idle_timeout_s": 1}
 """For a test in which an upstream falls silent. For all others a second is too short: on a busy machine, or while a
 client builds its types, the scripted upstream, which shares the test's event loop, may be silent for longer."""

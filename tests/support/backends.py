@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.support import upstream as up
+from tests.support.paths import GOLDEN
 from tests.support.upstream import Exchange, Script
 
 Body = dict[str, Any]
@@ -224,13 +225,6 @@ BACKENDS = [
 
 # --- forms of one answer ----------------------------------------------------------------------------------------------
 
-READ = [("read_file", {"path": "a"})]
-BOTH = [*READ, ("grep", {"path": "b"})]
-_HALVES = "\ud83c", "\udf0d"
-_GLOBE = "\U0001f30d"
-_WRONG = {"message": "the picture is missing", "type": "invalid_request_error", "code": 400}
-_USED = {"prompt_tokens": 9, "completion_tokens": 4, "total_tokens": 13}
-
 
 @dataclass(frozen=True)
 class Form:
@@ -269,145 +263,20 @@ def _frame(data: Any) -> bytes:
     return b"data: " + json.dumps(data).encode() + b"\n\n"
 
 
-def _piece(arguments: Any = None, name: str = "", index: Any = 0, **more: Any) -> Body:
-    """A delta with a piece of a call."""
-    named = {"name": name} if name else {}
-    function = named if arguments is None else {**named, "arguments": arguments}
-    return {"tool_calls": [{"function": function, **({} if index is None else {"index": index}), **more}]}
+def _recorded(name: str) -> Any:
+    return json.loads((GOLDEN / f"{name}.json").read_text())
 
 
-def _calling(arguments: Any = '{"path": "a"}', **more: Any) -> Body:
-    """A message with one call."""
-    return {"tool_calls": [{"id": "k1", "function": {"name": "read_file", "arguments": arguments}, **more}]}
-
-
+_NO_NUMBER = _chunk({"content": "x"}, logprobs={"content": [{"token": "x", "logprob": float("-inf")}]})
 FORMS = [
-    Form("halves of text", "elizaOS#30904", [{"content": "A " + _HALVES[0]}, {}, {"content": _HALVES[1]}],
-         text=f"A {_GLOBE}"),
-    Form("halves of thoughts", "rakazo#416", [{"reasoning": _HALVES[0]}, {"reasoning": _HALVES[1]}, {"content": "x"}],
-         text="x", thoughts=_GLOBE),
-    Form("halves of arguments", "rakazo#416",
-         [_piece('{"path": "', "read_file"), _piece(_HALVES[0]), _piece(_HALVES[1] + '"}')],
-         calls=[("read_file", {"path": _GLOBE})]),
-    Form("half alone", "elizaOS#30904", [{"content": "A" + _HALVES[0]}, {"content": "B"}], text="A\ufffdB"),
-    Form("messages in chunks", "gateways before chat", [
-        {"choices": [{"index": 0, "message": {"content": text}}]} for text in ("Yes", ", no.")], text="Yes, no."),
-    Form("message again at the end", "gateways before chat",
-         [{"content": "Yes."}, _chunk({}, message={"content": "Yes."})], text="Yes."),
-    Form("text as text", "completions behind chat",
-         [_chunk(None, text="Yes"), _chunk(None, text=".")], {"text": "Yes."}, text="Yes."),
-    Form("bare strings", "gateways", ["Yes", "."], "Yes.", text="Yes."),
-    Form("one part", "litellm#16272", [{"content": {"type": "text", "text": "Yes."}}],
-         {"content": {"type": "text", "text": {"value": "Yes."}}}, text="Yes."),
-    Form("thoughts of parts", "openrouter reasoning_details", [
-        {"reasoning_details": [{"type": "reasoning.text", "text": "Hm."}]}, {"content": "x"}],
-        {"content": "x", "thinking": [{"type": "text", "text": "Hm."}]}, text="x", thoughts="Hm."),
-    Form("empty object first", "openai-agents-js#712",
-         [_piece("{ ", "read_file"), _piece("}"), _piece('{"path": "a"}')], _calling('{ }{"path": "a"}'), calls=READ),
-    Form("arguments an object", "ollama", [_piece({"path": "a"}, "read_file")], _calling({"path": "a"}), calls=READ),
-    Form("arguments encoded twice", "quarkus-langchain4j#2569",
-         [_piece('"', "read_file"), _piece('{\\"path\\": '), _piece('\\"a\\"}"')], _calling('"{\\"path\\": \\"a\\"}"'),
-         calls=READ),
-    Form("call alone", "gateways", [{"tool_call": _calling(index=0)["tool_calls"][0]}],
-         {"content": "", "tool_call": _calling()["tool_calls"][0]}, calls=READ),
-    Form("no arguments", "SGLang", [_piece("", "read_file")], _calling(""), calls=[("read_file", {})]),
-    Form("arguments again", "vllm#24509", [_piece('{"path":', "read_file"), _piece(' "a"}'), _piece('{"path": "a"}')],
-         calls=READ),
-    Form("all arguments so far in each", "gateways",
-         [_piece(text, name) for text, name in (("{", "read_file"), ('{"path":', ""), ('{"path": "a"}', ""))],
-         calls=READ),
-    Form("lines of JSON", "gateways before Ollama", [{"content": "Yes"}, {"content": "."}], text="Yes.", lines=True),
-    Form("calls an object", "gateways", [{"tool_calls": _calling(index=0)["tool_calls"][0]}],
-         {"tool_calls": {"0": _calling()["tool_calls"][0]}}, calls=READ),
-    Form("flat call", "crewAI#6515", [{"tool_calls": [{"id": "k", "name": "read_file", "input": {"path": "a"}}]}],
-         {"tool_calls": [None, {"id": "k", "function": "read_file", "arguments": '{"path": "a"}'}]}, calls=READ),
-    Form("empty call beside a text", "gateways", [{"content": "x"}, _piece("", id="")],
-         {"content": "x", "function_call": {"name": None, "arguments": None}}, text="x"),
-    Form("head at index 0, tail at 1", "agno#8880", [
-        _piece('{"path": "a"}', "read_file", id="k1"), _piece("", "grep", id="k2"), _piece('{"path": "b"}', index=1)],
-        calls=BOTH),
-    Form("ids at wrong indexes", "agno#8880", [
-        _piece('{"path":', "read_file", id="k1"), _piece('{"path":', "grep", 1, id="k2"), _piece(' "b"}', id="k2"),
-        _piece(' "a"}', index=1, id="k1")], calls=BOTH),
-    Form("index of the tool", "sglang#6310", [
-        _piece("", "read_file", 2, id="k1"), _piece('{"path": "a"}'), _piece("", "grep", 4, id="k2"),
-        _piece('{"path": "b"}', index=1)], calls=BOTH),
-    Form("indexes as texts", "gateways", [
-        _piece('{"path":', "read_file", "0"), _piece('{"path":', "grep", "1"), _piece(' "a"}', index="0"),
-        _piece(' "b"}', index="1")], calls=BOTH),
-    Form("a response", "litellm#31551", [], {"object": "response", "status": "completed", "output": [
-        {"type": "message", "content": [{"type": "output_text", "text": "Yes."}]}]}, text="Yes."),
-    Form("choices an object", "gateways", [{"choices": {"delta": {"content": "Yes."}}}],
-         {"choices": {"message": {"content": "Yes."}, "finish_reason": {"type": "EOS"}}}, text="Yes."),
-    Form("reason in the delta", "gateways", [{"content": "Yes.", "finish_reason": "stop"}],
-         {"choices": [{"message": {"content": "Yes.", "finish_reason": "natural_stop"}}]}, text="Yes."),
-    Form("numbers that JSON has not", "vllm logprobs", [_chunk({"content": "x"}, logprobs={"content": [
-        {"token": "x", "logprob": float("-inf")}]})], text="x"),
-    Form("error within an error", "claude-code-hub#735", [{"error": {"error": _WRONG}}], {"error": {"error": _WRONG}},
-         refused=True),
-    Form("error in detail", "FastAPI", [{"choices": [], "detail": {"error": _WRONG}}],
-         {"error": None, "detail": {"error": _WRONG}}, refused=True),
-    Form("error in a message", "gateways", [{"error": _WRONG}], {"content": "", "error": _WRONG}, refused=True),
-]  # fmt: skip
-USAGES: list[tuple[Any, Any]] = [
-    (_chunk({}, usage=_USED), {"choices": [{"message": {"content": "x"}, "finish_reason": "stop", "usage": _USED}]}),
-    (_chunk({"usage": _USED}), {"choices": [{"message": {"content": "x", "usage": _USED}, "finish_reason": "stop"}]}),
-    ({"choices": None, "x_groq": {"usage": _USED}}, {**up.completion("x"), "usage": None, "x_groq": {"usage": _USED}}),
-    ({"choices": [], "usage": {name: str(count) for name, count in _USED.items()}}, {
-        **up.completion("x"), "usage": {name: float(count) for name, count in _USED.items()}}),
-]  # fmt: skip
+    *(Form(**row) for row in _recorded("forms_of_answers")),
+    Form("numbers that JSON has not", "vllm logprobs", [_NO_NUMBER], text="x"),
+]
+USAGES: list[tuple[Any, Any]] = [(row["chunk"], row["answer"]) for row in _recorded("places_of_usage")]
 """A chunk with the usage of a stream, and a whole answer, in forms that gateways and Groq have."""
-EMPTY = {"type": "object", "properties": {}}
-_FORM = {"response_format": {"type": "regex", "pattern": "[ab]+"}}
-_TIER = {"service_tier": "flex", "safety_identifier": "h"}
-_FLAT = {"type": "function", "name": "now"}
 REQUESTS: dict[str, tuple[dict[str, Body], Body]] = {
-    "a tool without parameters": (
-        {
-            "chat": {"tools": [{"type": "function", "function": {"name": "now", "parameters": None}}]},
-            "responses": {"tools": [{**_FLAT, "parameters": {"type": "object", "properties": None}}]},
-            "messages": {"tools": [{"name": "now", "input_schema": {}}]},
-        },
-        {"tools": [{"type": "function", "function": {"name": "now", "parameters": EMPTY}}]},
-    ),
-    "an effort that is refused": (
-        {
-            "chat": {"reasoning_effort": "max"},
-            "responses": {"reasoning": {"effort": "xhigh"}},
-            "messages": {"output_config": {"effort": "max"}},
-        },
-        {"reasoning_effort": "high"},
-    ),
-    "a tier": ({"chat": _TIER, "responses": _TIER}, _TIER),
-    "a form": ({"chat": _FORM, "responses": _FORM}, _FORM),
-    "stops": (
-        {"chat": {"stop": ["x"] * 16}, "responses": {"stop": ["x"] * 16}, "messages": {"stop_sequences": ["x"] * 16}},
-        {"stop": ["x"] * 16},
-    ),
-    "what means nothing": (
-        {
-            "chat": {"stop": [], "tools": [], "tool_choice": "auto"},
-            "responses": {"stop": [], "tools": [], "tool_choice": "none"},
-            "messages": {"stop_sequences": [], "tools": [], "tool_choice": {"type": "none"}},
-        },
-        {"stop": None, "tools": None, "tool_choice": None},
-    ),
-    "log probabilities": (
-        {
-            "chat": {"logprobs": True, "top_logprobs": 2},
-            "responses": {"include": ["message.output_text.logprobs"], "top_logprobs": 2},
-        },
-        {"logprobs": True, "top_logprobs": 2},
-    ),
-    "max_output_tokens": ({"chat": {"max_tokens": 9}, "responses": {"max_output_tokens": 9}}, {"max_tokens": 9}),
-    "n": ({"chat": {"n": 2}}, {"n": 2}),
-    **{
-        name: ({"chat": {name: value}, "responses": {name: value}}, {name: value})
-        for name, value in {
-            "temperature": 0, "top_p": 0.5, "stop": "END", "presence_penalty": -1.5, "frequency_penalty": 1.5,
-        }.items()
-    },
-}  # fmt: skip
+    row["case"]: (row["asked"], row["sent"]) for row in _recorded("asked_and_sent")
+}
 """Fields of a request by route, and what must reach the upstream; None: the field must not."""
 
 

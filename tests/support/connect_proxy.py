@@ -92,3 +92,8 @@ class PrivateAuthority:
 
 def _openssl(folder: Path, arguments: str) -> None:
     subprocess.run(["openssl", *arguments.split()], cwd=folder, check=True, capture_output=True, timeout=60)
+
+
+def make_certificate(folder: Path) -> None:
+    """A new `cert.pem` for localhost that signs itself, and its `key.pem`."""
+    _openssl(folder, f"req -x509 {_NEW_KEY} -subj /CN=localhost -days 2 -keyout key.pem -out cert.pem")

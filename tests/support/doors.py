@@ -21,13 +21,14 @@ import aiohttp
 import orjson
 from aiohttp import web
 
-from gateway.access.keys import KeyFile, KeyRequest
+from gateway.access.keys import KeyFile
 from gateway.access.usage import read_usage
 from gateway.shared_state.sqlite_state import STATE_FILE
 from tests.support import upstream as up
 from tests.support.asking import CHAT, MCP, MESSAGES, RESPONSES, events_of, send, toml
 from tests.support.gateways import InProcessGateway, StartGateway
 from tests.support.hosted_search import SEARCH, Provider, search
+from tests.support.pieces import pieces_of
 from tests.support.sockets import ENDS, Socket, opened
 from tests.support.upstream import Exchange, Upstream, scripted_upstream
 from tests.support.waiting import until
@@ -53,7 +54,7 @@ class Play:
     request allows instead. `searches`: the query of its hosted search, made of the last text. `calls`: the arguments of
     a call of the tool `send` instead of an answer. `fails`: an answer of this status instead. `counts`: the usage of an
     answer, made of the request's body; `spent`: the tokens of all answers. `holds`: nothing more is said before `go_on`
-    is set; `released`: the gateway has let go meanwhile.
+    is set, and where it `is_mute` nothing at all; `released`: the gateway has let go meanwhile.
     """
 
     says: Callable[[str], str] = lambda text: f"You said: {text}"
@@ -62,6 +63,7 @@ class Play:
     calls: Callable[[str], str] | None = None
     fails: int = 0
     holds: bool = False
+    is_mute: bool = False
     counts: Callable[[Any], dict[str, int]] = lambda body: dict(up.USAGE)
     spent: int = 0
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
@@ -101,10 +103,10 @@ class Play:
         self.arrived.set()
         if not self.holds:
             return
-        if exchange.seen.body.get("stream"):
+        if exchange.seen.body.get("stream") and not self.is_mute:
             await exchange.stream_head()
             begin = up.chunk({"role": "assistant", "content": "begin "})
-            await exchange.piece(up.frame(_message_start({})) if _is_messages(exchange) else begin)
+            await exchange.piece(up.message_stream(up.message())[0] if _is_messages(exchange) else begin)
         gone, going = asyncio.ensure_future(exchange.gone(30)), asyncio.ensure_future(self.go_on.wait())
         try:
             await asyncio.wait({gone, going}, return_when=asyncio.FIRST_COMPLETED)
@@ -143,62 +145,29 @@ class Play:
         self, exchange: Exchange, text: str | None, call: dict[str, Any] | None, usage: dict[str, int]
     ) -> None:
         """An answer in Anthropic's form."""
+        block: Any = text or ""
+        if call is not None:
+            function = call["function"]
+            given = orjson.loads(function["arguments"])
+            block = {"type": "tool_use", "id": "call_1", "name": "send", "input": given}
         counts = {"input_tokens": usage["prompt_tokens"], "output_tokens": usage["completion_tokens"]}
-        name, more = ("text", {"text": ""}) if call is None else ("tool_use", {"id": "call_1", "name": "send"})
-        said = (text or "") if call is None else call["function"]["arguments"]
-        stop = {"stop_reason": "end_turn" if call is None else "tool_use", "stop_sequence": None}
+        message = up.message(block, stop="end_turn" if call is None else "tool_use", usage=counts)
         if not exchange.seen.body.get("stream"):
-            whole = {"text": said} if call is None else {**more, "input": orjson.loads(said)}
-            message = {
-                **_message_start(counts)["message"],
-                **stop,
-                "content": [{"type": name, **whole}],
-                "usage": counts,
-            }
             await up.answer(message)(exchange)
             return
-        kind, member = ("text_delta", "text") if call is None else ("input_json_delta", "partial_json")
-        block = {"type": name, **more, **({} if call is None else {"input": {}})}
-        events: list[dict[str, Any]] = [
-            {"type": "content_block_start", "index": 0, "content_block": block},
-            *({"type": "content_block_delta", "index": 0, "delta": {"type": kind, member: piece}}
-              for piece in _cut(said)),
-            {"type": "content_block_stop", "index": 0},
-            {"type": "message_delta", "delta": stop, "usage": counts},
-            {"type": "message_stop"},
-        ]  # fmt: skip
+        events = up.message_stream(message, _size(text or ""))
         if exchange.sent_bytes == 0:
             await exchange.stream_head()
-            events.insert(0, _message_start(counts))
+        else:
+            events.pop(0)
         for event in events:
-            await exchange.piece(up.frame(event))
+            await exchange.piece(event)
         await exchange.finish()
 
     async def _respond(self, exchange: Exchange) -> None:
         body = exchange.seen.body
-        text = self.says("\n".join(_text_of(item) for item in body["input"] if "content" in item))
-        part = {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
-        item = {"type": "message", "id": "msg_up", "status": "completed", "role": "assistant", "content": [part]}
-        opened = {"id": "resp_up", "object": "response", "created_at": 17, "model": "up-model", "output": []}
-        usage = {"input_tokens": 3, "output_tokens": 2, "total_tokens": 5}
-        done = {**opened, "status": "completed", "output": [item], "usage": usage}
-        if not body.get("stream"):
-            await up.answer(done)(exchange)
-            return
-        begun = {**opened, "status": "in_progress"}
-        at = {"output_index": 0, "item_id": "msg_up", "content_index": 0}
-        events: list[dict[str, Any]] = [
-            {"type": "response.created", "response": begun},
-            {"type": "response.in_progress", "response": begun},
-            {"type": "response.output_item.added", "output_index": 0, "item": {**item, "content": []}},
-            {"type": "response.content_part.added", **at, "part": {**part, "text": ""}},
-            {"type": "response.output_text.delta", **at, "delta": text},
-            {"type": "response.output_text.done", **at, "text": text},
-            {"type": "response.content_part.done", **at, "part": part},
-            {"type": "response.output_item.done", "output_index": 0, "item": item},
-            {"type": "response.completed", "response": done},
-        ]
-        await up.stream(*(up.frame({**each, "sequence_number": n}) for n, each in enumerate(events)))(exchange)
+        whole = up.response(self.says("\n".join(_text_of(item) for item in body["input"] if "content" in item)))
+        await (up.stream(*up.response_stream(whole)) if body.get("stream") else up.answer(whole))(exchange)
 
     async def provider(self, request: web.Request) -> web.StreamResponse:
         """A scripted search provider."""
@@ -220,11 +189,6 @@ def _is_messages(exchange: Exchange) -> bool:
     return exchange.seen.path.endswith(MESSAGES)
 
 
-def _message_start(counts: dict[str, int]) -> dict[str, Any]:
-    head = {"id": "msg_up", "type": "message", "role": "assistant", "model": "up-model", "content": []}
-    return {"type": "message_start", "message": {**head, "stop_reason": None, "usage": {**counts, "output_tokens": 1}}}
-
-
 def used(prompt: int, completion: int) -> dict[str, int]:
     """The usage of a chat answer."""
     return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
@@ -235,10 +199,13 @@ def _text_of(message: Any) -> str:
     return content if isinstance(content, str) else "".join(part.get("text", "") for part in content or ())
 
 
-def _cut(text: str) -> list[str]:
+def _size(text: str) -> int:
     """Pieces of four characters, or some dozens of larger ones: placeholders are cut within."""
-    size = max(4, len(text) // 40)
-    return [text[at : at + size] for at in range(0, len(text), size)]
+    return max(4, len(text) // 40)
+
+
+def _cut(text: str) -> list[str]:
+    return pieces_of(text, _size(text))
 
 
 def _call_pieces(call: dict[str, Any]) -> list[bytes]:
@@ -274,7 +241,7 @@ class Stage:
 
     def make_key(self, *scopes: str, **limits: Any) -> str:
         """A new key, by default with the scopes that every door needs."""
-        return self._keys.create(KeyRequest("door", scopes or SCOPES, **limits))[0]
+        return self.server.make_key(*(scopes or SCOPES), **limits)
 
     async def change_key(self, key: str, **fields: Any) -> None:
         """Change properties of a key; the server has read them when this returns."""
@@ -430,7 +397,7 @@ class Way(Protocol):
         """Send a body or message; a socket does not wait for what comes back."""
 
     async def refused(self, raw: bytes) -> int:
-        """The status of a body or message that is refused; 0 where the connection is closed instead."""
+        """The status of a body or message that is refused, or the code with which the connection is closed instead."""
 
 
 class Door(Protocol):
@@ -465,11 +432,26 @@ class Door(Protocol):
 
 
 _SEND = {"name": "send", "parameters": {"type": "object", "properties": {"to": {"type": "string"}}}}
-_TOOLS: dict[str, Any] = {
+TOOLS: dict[str, Any] = {
     CHAT: {"type": "function", "function": _SEND},
     RESPONSES: {"type": "function", **_SEND},
     MESSAGES: {"name": "send", "input_schema": _SEND["parameters"]},
 }
+
+
+def body_for(path: str, text: str = "hello", **more: Any) -> dict[str, Any]:
+    """A body of one of the three routes of models that says a text."""
+    if path == RESPONSES:
+        return {"model": "SvcLLM", "input": text, **more}
+    limit = {"max_tokens": 100} if path == MESSAGES else {}
+    return {"model": "SvcLLM", "messages": [{"role": "user", "content": text}], **limit, **more}
+
+
+async def told_by(server: InProcessGateway, path: str, text: str = "hello", **more: Any) -> "Told":
+    """What one of the routes answers, whole or streamed. `more`: fields of the body."""
+    status, answer, _ = await send(server, path, body_for(path, text, **more))
+    shown = orjson.dumps(answer).decode()
+    return (told_of_events if isinstance(answer, list) else told_of_answer)(status, answer, shown)
 
 
 class HttpWay:
@@ -482,14 +464,7 @@ class HttpWay:
         return await self.request("POST", self._path, self.raw(text, **more))
 
     def raw(self, text: str = "hello", **more: Any) -> bytes:
-        body = {"model": "SvcLLM", **self._fields}
-        if self._path == RESPONSES:
-            body["input"] = text
-        else:
-            body["messages"] = [{"role": "user", "content": text}]
-        if self._path == MESSAGES:
-            body["max_tokens"] = 100
-        return orjson.dumps({**body, **more})
+        return orjson.dumps(body_for(self._path, text, **{**self._fields, **more}))
 
     async def again(self, told: Told) -> Told:
         return await self.ask("again")
@@ -544,7 +519,7 @@ class SocketWay:
     async def refused(self, raw: bytes) -> int:
         await self.send(raw)
         event = await self.socket.event()
-        return int(event["status"]) if event is not None else 0
+        return int(event["status"]) if event is not None else int(self.socket.raw.close_code or 0)
 
 
 class RunWay(HttpWay):
@@ -633,7 +608,7 @@ class HttpDoor:
 
     @property
     def tool(self) -> Any:
-        return _TOOLS[self.path]
+        return TOOLS[self.path]
 
     @property
     def limit(self) -> str:
@@ -649,7 +624,7 @@ class HttpDoor:
 class SocketDoor:
     name: str = "socket"
     fails_by: str = "status"
-    tool: Any = field(default_factory=lambda: _TOOLS[RESPONSES])
+    tool: Any = field(default_factory=lambda: TOOLS[RESPONSES])
     path: str = RESPONSES
     limit: str = "max_output_tokens"
     scope: str = "responses"
@@ -664,7 +639,7 @@ class SocketDoor:
 class RunDoor:
     how: str
     fails_by: str = "response"
-    tool: Any = field(default_factory=lambda: _TOOLS[RESPONSES])
+    tool: Any = field(default_factory=lambda: TOOLS[RESPONSES])
     path: str = RESPONSES
     limit: str = "max_output_tokens"
     scope: str = "responses"

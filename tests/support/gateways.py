@@ -18,6 +18,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -68,9 +69,10 @@ class InProcessGateway:
     def headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.key}"}
 
-    def make_key(self, *scopes: str, per_minute: int | None = None, concurrent: int | None = None) -> str:
-        """A new key; the server reads the file again within a second, so make it before the first request or wait."""
-        wish = KeyRequest("test", scopes, per_minute=per_minute, concurrent=concurrent)
+    def make_key(self, *scopes: str, **limits: Any) -> str:
+        """A new key, by default with every scope; the server reads the file again within a second, so make it before
+        the first request or wait."""
+        wish = KeyRequest("test", scopes or SCOPES, **limits)
         return KeyFile(self.config.state_dir / self.config.access.keys_file).create(wish)[0]
 
     def log_text(self) -> str:

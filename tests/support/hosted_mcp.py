@@ -6,7 +6,6 @@ from typing import Any
 
 from aiohttp import web
 
-from gateway.access.keys import KeyFile, KeyRequest
 from tests.support.gateways import StartGateway
 from tests.support.hosted_search import Scene, post, scene
 from tests.support.mcp_server import McpServer
@@ -52,9 +51,7 @@ async def mcp_stage(start_gateway: StartGateway, approval: str = "never", more: 
 
     site.pages["/mcp"] = handle
     async with serving(site), scene(start, words_toml(f"{site.url}/mcp", approval, more)) as made:
-        keys = KeyFile(made.server.config.state_dir / made.server.config.access.keys_file)
-        key, _ = keys.create(KeyRequest("mcp", ("responses", "web-search", "mcp:words")))
-        yield Stage(made, server, key)
+        yield Stage(made, server, made.server.make_key("responses", "web-search", "mcp:words"))
 
 
 def kinds(output: Any) -> list[str]:

@@ -18,6 +18,7 @@ from gateway.embedded.servers import Embedded, EmbeddedUpstream
 from tests.support import upstream as up
 from tests.support.asking import OFF, send, toml
 from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.talks import whole_chat
 from tests.support.upstream import Script, Upstream, scripted_upstream
 from tests.support.websites import Site, serving
 
@@ -179,30 +180,11 @@ async def chat(scene: Scene, *, stream: bool = True, **body: Any) -> Any:
         asked["stream_options"] = {"include_usage": True}
     status, answer = await post(scene, "/v1/chat/completions", asked)
     assert status == 200, answer
-    if not stream:
-        choice = answer["choices"][0]
-        return {**choice["message"], "finish_reason": choice["finish_reason"], "usage": answer["usage"]}
-    scene.extra = answer
-    return _joined(answer)
-
-
-def _joined(chunks: Sequence[Any]) -> dict[str, Any]:
-    message: dict[str, Any] = {"content": "", "annotations": [], "tool_calls": {}, "finish_reason": None}
-    for chunk in chunks:
-        message["usage"] = chunk.get("usage")
-        for choice in chunk["choices"]:
-            delta = choice["delta"]
-            message["content"] += delta.get("content") or ""
-            message["annotations"] += delta.get("annotations") or []
-            for each in delta.get("tool_calls") or ():
-                made = message["tool_calls"].setdefault(
-                    each["index"], {"id": each.get("id"), "name": "", "arguments": ""}
-                )
-                made["name"] += each["function"].get("name") or ""
-                made["arguments"] += each["function"].get("arguments") or ""
-            message["finish_reason"] = choice["finish_reason"] or message["finish_reason"]
-    message["tool_calls"] = list(message["tool_calls"].values())
-    return message
+    if stream:
+        scene.extra = answer
+        answer = whole_chat(answer)
+    choice = answer["choices"][0]
+    return {**choice["message"], "finish_reason": choice["finish_reason"], "usage": answer["usage"]}
 
 
 def message_of(response: Any) -> Any:

@@ -13,7 +13,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -67,15 +67,22 @@ async def run_client(command: list[str], plan: Any) -> Any:
     return json.loads(out)
 
 
-async def run(command: list[str], given: bytes = b"", limit_s: float = 90) -> tuple[int, str, str]:
+async def run(
+    command: list[str],
+    given: bytes = b"",
+    limit_s: float = 90,
+    folder: Path | None = None,
+    env: Mapping[str, str] = os.environ,
+) -> tuple[int, str, str]:
     """Exit code, standard output and error of a process that ends within the limit."""
     path = f"{Path(command[0]).parent}{os.pathsep}{os.environ['PATH']}"
     process = await asyncio.create_subprocess_exec(
         *command,
+        cwd=folder,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env={**os.environ, "PATH": path, "NO_COLOR": "1"},
+        env={**env, "PATH": path, "NO_COLOR": "1"},
     )
     try:
         out, err = await asyncio.wait_for(process.communicate(given), limit_s)

@@ -18,3 +18,9 @@ def free_port() -> int:
             sock.bind(("127.0.0.1", port))
             return port
     raise AssertionError("no port is free")
+
+
+def is_listening(port: int) -> bool:
+    """Whether a loopback port takes connections."""
+    with socket.socket() as tried:
+        return tried.connect_ex(("127.0.0.1", port)) == 0

@@ -11,6 +11,12 @@ import orjson
 from tests.support.gateways import InProcessGateway
 
 LIMIT_S = 20
+TEXT_EVENTS = [
+    "response.created", "response.in_progress", "response.output_item.added", "response.content_part.added",
+    "response.output_text.delta", "response.output_text.delta", "response.output_text.done",
+    "response.content_part.done", "response.output_item.done", "response.completed",
+]  # fmt: skip
+"""The events of a text in two pieces."""
 ENDS = ("response.completed", "response.incomplete", "response.failed", "error")
 
 

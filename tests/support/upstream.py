@@ -10,7 +10,7 @@ import json
 import socket
 import ssl
 import struct
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -262,3 +262,95 @@ def text_stream(texts: Iterable[str] = ("Hello", " there"), finish: str = "stop"
     pieces = [chunk({"role": "assistant", "content": ""})]
     pieces += [chunk({"content": text}) for text in texts]
     return [*pieces, chunk({}, finish), usage_chunk(), DONE]
+
+
+# --- what upstreams say in the words of responses and messages --------------------------------------------------------
+
+
+def event(kind: str, **fields: Any) -> bytes:
+    """One frame of a stream, with the name of its event."""
+    return f"event: {kind}\n".encode() + frame({"type": kind, **fields})
+
+
+def response(*output: Any, **more: Any) -> dict[str, Any]:
+    """A whole response; a text among its items is a message that says it."""
+    head = {"id": "resp_up", "object": "response", "created_at": 17, "status": "completed", "model": "up-model"}
+    items = [response_message(each) if isinstance(each, str) else each for each in output]
+    return {**head, "output": items, "usage": {"input_tokens": 3, "output_tokens": 2, "total_tokens": 5}, **more}
+
+
+def response_message(*texts: str, annotations: Iterable[Any] = ()) -> dict[str, Any]:
+    """The item of a message with a part for each text."""
+    notes = list(annotations)
+    parts = [{"type": "output_text", "text": text, "annotations": notes, "logprobs": []} for text in texts]
+    return {"type": "message", "id": "msg_up", "status": "completed", "role": "assistant", "content": parts}
+
+
+def response_stream(whole: dict[str, Any], size: int = 1000) -> list[bytes]:
+    """The events of a whole response, its texts in pieces of so many characters."""
+    begun = {**whole, "status": "in_progress", "output": []}
+    events: list[tuple[str, Any]] = [(f"response.{name}", {"response": begun}) for name in ("created", "in_progress")]
+    for index, item in enumerate(whole["output"]):
+        empty: dict[str, Any] = {
+            "message": {"status": "in_progress", "content": []},
+            "function_call": {"arguments": ""},
+        }
+        added = {**item, **empty.get(item["type"], {})}
+        events.append(("response.output_item.added", {"output_index": index, "item": added}))
+        events += _inside(item, {"output_index": index, "item_id": item["id"]}, size)
+        events.append(("response.output_item.done", {"output_index": index, "item": item}))
+    events.append(("response.completed", {"response": whole}))
+    return [event(kind, sequence_number=number, **fields) for number, (kind, fields) in enumerate(events)]
+
+
+def _inside(item: Any, at: dict[str, Any], size: int) -> Iterator[tuple[str, Any]]:
+    if item["type"] == "reasoning":
+        thought = item["summary"][0]["text"]
+        yield "response.reasoning_summary_text.delta", {**at, "summary_index": 0, "delta": thought}
+    elif item["type"] == "function_call":
+        yield "response.function_call_arguments.delta", {**at, "delta": item["arguments"]}
+    for number, part in enumerate(item.get("content", ())):
+        place = {**at, "content_index": number}
+        yield "response.content_part.added", {**place, "part": {**part, "text": "", "annotations": []}}
+        for piece in _cut(part["text"], size):
+            yield "response.output_text.delta", {**place, "delta": piece}
+        for n, note in enumerate(part["annotations"]):
+            yield "response.output_text.annotation.added", {**place, "annotation_index": n, "annotation": note}
+        yield "response.output_text.done", {**place, "text": part["text"]}
+        yield "response.content_part.done", {**place, "part": part}
+
+
+def message(*content: Any, stop: str = "end_turn", **more: Any) -> dict[str, Any]:
+    """A whole message in Anthropic's form; a text among its blocks is a block of text."""
+    blocks = [{"type": "text", "text": each} if isinstance(each, str) else each for each in content]
+    head = {"id": "msg_up", "type": "message", "role": "assistant", "model": "up-model", "content": blocks}
+    usage = {"input_tokens": 3, "output_tokens": 2}
+    return {**head, "stop_reason": stop, "stop_sequence": None, "usage": usage, **more}
+
+
+_DELTAS = {"text": "text_delta", "thinking": "thinking_delta", "input": "input_json_delta"}
+
+
+def message_stream(whole: dict[str, Any], size: int = 1000) -> list[bytes]:
+    """The events of a whole message, its texts and arguments in pieces of so many characters."""
+    usage = {**whole["usage"], "output_tokens": 1}
+    frames = [event("message_start", message={**whole, "content": [], "stop_reason": None, "usage": usage})]
+    for index, block in enumerate(whole["content"]):
+        member = "input" if block["type"] == "tool_use" else block["type"]
+        said = json.dumps(block["input"]) if member == "input" else block[member]
+        empty: dict[str, Any] = {member: {} if member == "input" else ""}
+        empty |= {"signature": ""} if "signature" in block else {}
+        frames.append(event("content_block_start", index=index, content_block={**block, **empty}))
+        name = "partial_json" if member == "input" else member
+        deltas = [{"type": _DELTAS[member], name: piece} for piece in _cut(said, size)]
+        if block.get("signature"):
+            deltas.append({"type": "signature_delta", "signature": block["signature"]})
+        frames += [event("content_block_delta", index=index, delta=delta) for delta in deltas]
+        frames.append(event("content_block_stop", index=index))
+    stop = {name: whole[name] for name in ("stop_reason", "stop_sequence")}
+    counted = {"output_tokens": whole["usage"]["output_tokens"]}
+    return [*frames, event("message_delta", delta=stop, usage=counted), event("message_stop")]
+
+
+def _cut(text: str, size: int) -> list[str]:
+    return [text[at : at + size] for at in range(0, len(text), size)]

@@ -101,7 +101,7 @@ class MeasuredGateway:
     def __enter__(self) -> Self:
         self._upstream = upstream = self._stack.enter_context(_Upstream())
         settings = self._settings.replace("{upstream}", f"http://127.0.0.1:{upstream.port}")
-        command = [sys.executable, "-m", "tests.support.loop_block", str(self._folder), settings]
+        command = [sys.executable, "-m", "bench.loop_block", str(self._folder), settings]
         self._process = self._stack.enter_context(
             subprocess.Popen(
                 [*command, f"http://127.0.0.1:{upstream.port}"], text=True, bufsize=1, cwd=ROOT,
