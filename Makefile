@@ -48,7 +48,7 @@ $(VENV)/.installed-: $(VENV)/.installed-core
 	@touch $@
 
 run: install  ## fresh machine to a running server on 127.0.0.1:8080 (EXTRAS= for the core alone; CONFIG=, PORT=, OPS_PORT=, UPSTREAM=, UPSTREAM_MODEL=)
-	$(if $(PORT),GATEWAY_PORT=$(PORT)) $(if $(OPS_PORT),GATEWAY_OPS_PORT=$(OPS_PORT)) \
+	@$(if $(PORT),GATEWAY_PORT=$(PORT)) $(if $(OPS_PORT),GATEWAY_OPS_PORT=$(OPS_PORT)) \
 		$(BIN)/gateway serve --state-dir $(STATE) $(if $(CONFIG),--config $(CONFIG)) \
 		$(if $(UPSTREAM),--upstream '$(UPSTREAM)') $(if $(UPSTREAM_MODEL),--upstream-model '$(UPSTREAM_MODEL)')
 
