@@ -76,13 +76,20 @@ class Checked:
 @dataclass(frozen=True, slots=True)
 class Installation:
     """What the checks look at. `file` is None for a gateway that was started by hand with all defaults, `unit` where no
-    service runs with the file. `url` is where it answers; `copies`: the credentials with which it was started."""
+    service runs with the file. `url` is where it answers; `copies`: the credentials with which it was started; `ready`:
+    what `/readyz` of its ops listener says, None where that is not to be had."""
 
     file: Path | None
     unit: UnitFile | None
     config: Config
     url: str
     copies: Path
+    ready: dict[str, Any] | None
+
+    def last_note(self, model: Model, number: int) -> str:
+        """The note on an upstream whose last call failed; empty where there is none."""
+        head = f"upstream {model.upstreams[number].name or f'upstream-{number + 1}'} of {model.name} failed last"
+        return next((note for note in (self.ready or {}).get("notes", ()) if note.startswith(head)), "")
 
 
 def add_commands(parsers: Parsers) -> None:
@@ -108,8 +115,9 @@ def _doctor(arguments: argparse.Namespace, environment: Environment) -> int:
     config, findings = _configuration(file, unit, arguments.state_dir, environment)
     if config is not None:
         url = with_scheme(arguments.url or environment.variables.get(URL_VARIABLE) or own_url(config.server))
+        installed = Installation(file, unit, config, url, arguments.copies, _readiness(config, url))
         for check in _CHECKS:
-            findings += check(Installation(file, unit, config, url, arguments.copies))
+            findings += check(installed)
     wrong = sum(bool(finding.remedy) for finding in findings)
     if arguments.json:
         print_json_lines({"ok": not each.remedy, **asdict(each)} for each in findings)
@@ -273,14 +281,24 @@ def _running(installed: Installation) -> Iterator[Checked]:
         yield Checked(f"no gateway answers at {installed.url} ({answer})", f"{start}; or name its address with --url")
         return
     yield Checked(f"the gateway answers at {installed.url}")
-    ops = installed.config.ops
-    if not ops.port or not installed.url.startswith(own_url(installed.config.server)):
-        return
-    status, answer = _asked(f"http://{'127.0.0.1' if ops.host == '0.0.0.0' else ops.host}:{ops.port}/readyz")  # noqa: S104
-    if isinstance(answer, dict):
-        yield Checked(f"it says that it is {answer.get('status')}")
-        for note in answer.get("notes", ()):
-            yield Checked(f"note: {note}", "as the note says")
+    if installed.ready is not None:
+        yield Checked(f"it says that it is {installed.ready.get('status')}")
+        models = installed.config.models
+        told = {installed.last_note(model, each) for model in models for each in range(len(model.upstreams))}
+        log = "journalctl -u gateway -p warning -o cat" if installed.unit is not None else "the gateway's log"
+        for note in installed.ready.get("notes", ()):
+            if note not in told:  # what upstreams said stands beside what they say now
+                yield Checked(
+                    f"note: {note}", f"{log} says since when, *When something is wrong* in operations.md the rest"
+                )
+
+
+def _readiness(config: Config, url: str) -> dict[str, Any] | None:
+    ops = config.ops
+    if not ops.port or not url.startswith(own_url(config.server)):
+        return None
+    _, answer = _asked(f"http://{'127.0.0.1' if ops.host == '0.0.0.0' else ops.host}:{ops.port}/readyz")  # noqa: S104
+    return answer if isinstance(answer, dict) else None
 
 
 def _asked(url: str) -> tuple[int, Any]:
@@ -345,6 +363,11 @@ def _connections(installed: Installation) -> Iterator[Checked]:
 _NAME_CHARS = 128
 """Characters of a model's name that are compared and shown."""
 
+_NOT_ASKED = "was not asked"
+_LOOK = "look at the log of the upstream, and ask again"
+_CONNECTION = ("dns", "refused", "unreachable", "tls")
+"""Causes that are over where the upstream answers."""
+
 _REMEDIES = {
     "dns": "no machine has this name: correct {key}, or mend the name resolution of this machine",
     "refused": "nobody listens there: start it, or correct the port in {key}",
@@ -365,20 +388,33 @@ def _upstreams(installed: Installation) -> Iterator[Checked]:
 
     async def all_asked() -> list[Checked]:
         asked = (
-            _asked_for_models(installed, f"models[{index}].upstreams[{number}]", model, settings)
+            _seen(installed, f"models[{index}].upstreams[{number}]", model, number)
             for index, model in enumerate(installed.config.models)
-            for number, settings in enumerate(model.upstreams)
+            for number in range(len(model.upstreams))
         )
         return await asyncio.gather(*asked)
 
     yield from asyncio.run(all_asked())
 
 
+async def _seen(installed: Installation, path: str, model: Model, number: int) -> Checked:
+    """What an upstream says now, and how its last call failed: many show their list to everybody."""
+    settings, note = model.upstreams[number], installed.last_note(model, number)
+    fault = note.partition(" failed last")[2].partition(": ")[2]
+    checked = await _asked_for_models(installed, path, model, settings)
+    if not note:
+        return checked
+    cause = " ".join(fault.split()[:2]).rstrip(":") if fault.startswith("status ") else fault
+    is_over = _NOT_ASKED not in checked.text and cause.partition(":")[0] in _CONNECTION
+    remedy = checked.remedy or ("" if is_over else _remedy(installed, path, settings, cause) or _LOOK)
+    return Checked(f"{checked.text}; its last call failed: {fault}", remedy)
+
+
 async def _asked_for_models(installed: Installation, path: str, model: Model, settings: Upstream) -> Checked:
     url, key = urllib.parse.urlsplit(settings.base_url), settings.api_key
     where = f"{model.name}: {settings.name or 'its upstream'} at {url.hostname}:{_port(url)}"
     if key is not None and not _has(installed.unit, key.credential):
-        return Checked(f"{where} was not asked: credential '{key.credential}' cannot be read here")
+        return Checked(f"{where} {_NOT_ASKED}: credential '{key.credential}' cannot be read here")
     try:
         names = await listed_models(settings)
     except (UpstreamError, TimeoutError, OSError) as error:
@@ -420,16 +456,23 @@ def _fault(installed: Installation, path: str, where: str, settings: Upstream, e
     if getattr(error, "code", "") == NOT_SERVED or cause in ("status 400", "status 501"):
         hint = f"where calls fail too, correct {path}.base_url, which mostly ends in /v1"
         return Checked(f"{where} answers; its list of models could not be read ({cause or said}): {hint}")
-    by_proxy = settings.proxy and cause in ("dns", "refused", "unreachable")
+    what = "the proxy before it cannot be reached" if _by_proxy(settings, cause) else said
+    remedy = _remedy(installed, path, settings, cause) or remedy or _LOOK
+    return Checked(f"{where}: {what or 'it does not answer as it should'} ({cause or type(error).__name__})", remedy)
+
+
+def _by_proxy(settings: Upstream, cause: str) -> bool:
+    return bool(settings.proxy) and cause in ("dns", "refused", "unreachable")
+
+
+def _remedy(installed: Installation, path: str, settings: Upstream, cause: str) -> str:
+    """What to do about a cause; empty where nothing is known."""
     name = settings.api_key.credential if settings.api_key else f"that {path}.api_key names"
     file = installed.unit.load_credentials().get(name) if installed.unit else None
-    told = _REMEDIES.get(cause, "").format(
-        path=path, key=f"{path}.{'proxy' if by_proxy else 'base_url'}",
+    return _REMEDIES.get(cause, "").format(
+        path=path, key=f"{path}.{'proxy' if _by_proxy(settings, cause) else 'base_url'}",
         credential=file or f"the credential {name}", restart=RESTART if installed.unit else "restart the gateway",
     )  # fmt: skip
-    what = "the proxy before it cannot be reached" if by_proxy else said or "it does not answer as it should"
-    told = told or remedy or "look at the log of the upstream, and ask again"
-    return Checked(f"{where}: {what} ({cause or type(error).__name__})", told)
 
 
 def _port(url: urllib.parse.SplitResult) -> int:

@@ -200,7 +200,8 @@ class CompletionService:
         return sent if call.held is None else call.held.clipped(sent, options.rules.rename)
 
     def notes(self) -> list[str]:
-        """What an operator must know: upstreams whose last call failed, on whichever worker, and why."""
+        """What an operator must know: upstreams whose last call failed, on whichever worker, and why.
+        `gateway doctor` reads them."""
         notes, since = list[str](), time.time() - _LATELY_S
         for entry in self.models:
             failing = [each for each in entry.targets if each.failed_at > max(each.answered_at, since)]

@@ -6,6 +6,7 @@ import os
 import socket
 import time
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -201,17 +202,48 @@ async def test_the_doctor_says_what_is_wrong_with_an_upstream_and_never_the_key(
         upstream.will(script)
         machine.write(settings, upstream.url)
         await asyncio.to_thread(machine.run, "doctor")
-    line = told_of(capsys, "SvcLLM: its upstream")
+    line = told_of(capsys.readouterr().out, "SvcLLM: its upstream")
     assert line.startswith("ok") is is_right, line
     assert all(words.replace("CREDENTIAL", str(machine.credential)) in line for words in said), line
     assert KEY not in line
 
 
-def told_of(capsys: Output, what: str) -> str:
-    """The line of a check and what mends it."""
-    lines = capsys.readouterr().out.splitlines()
+def told_of(told: str, what: str) -> str:
+    """The only line with these words, and what mends it."""
+    lines = told.splitlines()
     [at] = [number for number, line in enumerate(lines) if what in line]
     return " ".join((lines[at], *(each for each in lines[at + 1 : at + 2] if "mend:" in each)))
+
+
+@pytest.mark.parametrize(
+    ("script", "fault", "is_right", "said"),
+    [
+        (answer(listing("m")), "status 401 invalid_api_key: bad key", False, ("right key into CREDENTIAL, then",)),
+        (answer(listing("m")), "status 500", False, ("look at the log of the upstream",)),
+        (answer(listing("m")), "timeout", False, (f"it is silent: see {WHERE}.base_url",)),
+        (answer(listing("m")), "refused", True, ("lists the model",)),
+        (refusal(404), "status 404 not_found", False, ("could not be read", "look at the log of the upstream")),
+        (refusal(403), "status 401", False, ("(status 403)", "give its key the right to this model there")),
+    ],
+)  # fmt: skip
+async def test_the_doctor_adds_what_an_upstream_said_last_to_what_it_says_now(
+    machine: Machine, capsys: Output, script: Script, fault: str, is_right: bool, said: tuple[str, ...]
+) -> None:
+    """The gateway's own answers are scripted too."""
+    other = "keys in Redis cannot be read"
+    notes = [f"upstream upstream-1 of SvcLLM failed last, and none answers: {fault}", other]
+    async with scripted_upstream() as upstream, scripted_upstream() as product, scripted_upstream() as ops:
+        upstream.will(script)
+        product.will(answer(listing()))
+        ops.will(answer({"status": "ready", "notes": notes}))
+        ports = [urlsplit(each.url).port for each in (product, ops)]
+        machine.write("[server]\nport = {}\n[ops]\nport = {}\n".format(*ports), upstream.url)
+        await asyncio.to_thread(machine.run, "doctor")
+    told = capsys.readouterr().out
+    line = told_of(told, "SvcLLM")
+    assert line.startswith("ok") is is_right and f"; its last call failed: {fault}" in line, told
+    assert all(words.replace("CREDENTIAL", str(machine.credential)) in line for words in said), line
+    assert "mend: journalctl -u gateway -p warning" in told_of(told, f"WRONG note: {other}")
 
 
 @pytest.mark.parametrize(
@@ -227,7 +259,7 @@ def test_the_doctor_says_who_is_not_reached(
 ) -> None:
     machine.write(settings, url)
     assert machine.run("doctor") == 1
-    line = told_of(capsys, "SvcLLM: its upstream")
+    line = told_of(capsys.readouterr().out, "SvcLLM: its upstream")
     assert line.startswith("WRONG") and all(words in line for words in said), line
 
 
@@ -250,7 +282,7 @@ async def test_the_doctor_looks_at_the_certificate(
         trusted = f"ca_file = '{authority.file}'\n" if is_trusted else ""
         machine.write(f"proxy = '{proxy.url}'\n{trusted}", upstream.url)
         await asyncio.to_thread(machine.run, "doctor")
-    line = told_of(capsys, "SvcLLM: its upstream")
+    line = told_of(capsys.readouterr().out, "SvcLLM: its upstream")
     assert all(words in line for words in said) and proxy.heads[0].startswith("CONNECT localhost:"), line
 
 
@@ -287,7 +319,9 @@ def test_an_upstream_whose_credential_is_sealed_is_not_asked_with_another_one(
     unit = machine.units / "gateway.service"
     unit.write_text(f"[Service]\nExecStart=/opt/gateway serve --config {machine.file}\nTimeoutStopSec=150\n{sealed}")
     machine.run("doctor")
-    assert "was not asked: credential 'llm' cannot be read here" in told_of(capsys, "SvcLLM: its upstream")
+    assert "was not asked: credential 'llm' cannot be read here" in told_of(
+        capsys.readouterr().out, "SvcLLM: its upstream"
+    )
 
 
 @pytest.mark.parametrize(
