@@ -9,6 +9,7 @@ import argparse
 import asyncio
 import contextlib
 import difflib
+import http.client
 import importlib
 import importlib.util
 import json
@@ -117,7 +118,11 @@ def _doctor(arguments: argparse.Namespace, environment: Environment) -> int:
         url = with_scheme(arguments.url or environment.variables.get(URL_VARIABLE) or own_url(config.server))
         installed = Installation(file, unit, config, url, arguments.copies, _readiness(config, url))
         for check in _CHECKS:
-            findings += check(installed)
+            try:
+                findings += check(installed)
+            except Exception as error:
+                what = f"the check of {check.__name__[1:]} broke off ({type(error).__name__})"
+                findings.append(Checked(what, "report it with the configuration: this is a fault of the doctor"))
     wrong = sum(bool(finding.remedy) for finding in findings)
     if arguments.json:
         print_json_lines({"ok": not each.remedy, **asdict(each)} for each in findings)
@@ -310,7 +315,7 @@ def _asked(url: str) -> tuple[int, Any]:
         with contextlib.suppress(ValueError):
             return error.code, json.loads(error.read(_MOST_READ_BYTES))
         return error.code, None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, OverflowError, http.client.HTTPException) as error:
         return 0, getattr(error, "reason", error)
 
 
@@ -352,8 +357,9 @@ def _connections(installed: Installation) -> Iterator[Checked]:
                 if url.scheme == "https":
                     trusted = ssl.create_default_context(cafile=settings.ca_file or None)
                     trusted.wrap_socket(sock, server_hostname=url.hostname).close()
-        except OSError as error:
-            yield Checked(f"{where} does not answer: {error.strerror or error}", f"see {key}, and the network between")
+        except (OSError, ValueError) as error:  # ValueError: no machine can have such a name
+            reason = getattr(error, "strerror", None) or error
+            yield Checked(f"{where} does not answer: {reason}", f"see {key}, and the network between")
         else:
             yield Checked(f"{where} accepts connections")
 

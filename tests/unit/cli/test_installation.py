@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import socket
 import time
 from pathlib import Path
@@ -366,6 +367,26 @@ def test_the_doctor_goes_no_further_than_a_file_that_is_wrong(machine: Machine, 
     assert machine.run("doctor") == 1
     said = capsys.readouterr().out
     assert f"edit {machine.file}" in said and "1 check, 1 wrong" in said
+
+
+def test_what_no_check_can_bear_costs_that_check_alone(
+    machine: Machine, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: 1 / 0)
+    hosts = [
+        f"[[mcp_servers]]\nlabel = '{label}'\nurl = 'http://{host}/'\n" for label, host in (("a", "a..b"), ("b", "-"))
+    ]
+    machine.write("".join(hosts), "http://a..b/v1")
+    machine.run("doctor", "--url", "http://127.0.0.1:99010")
+    told = capsys.readouterr().out
+    assert "WRONG the check of disk broke off (ZeroDivisionError)" in told and "ok    1 keys in" in told
+    for what in (
+        "no gateway answers at http://127.0.0.1:99010 (",
+        "WRONG a..b:80 does not answer",
+        "WRONG -:80 does not",
+    ):
+        assert what in told
+    assert told_of(told, "SvcLLM: its upstream at a..b:80").startswith("WRONG")
 
 
 def test_a_file_that_does_not_exist_is_told(machine: Machine, capsys: Output) -> None:
