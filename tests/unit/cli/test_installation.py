@@ -266,25 +266,34 @@ def test_the_doctor_says_who_is_not_reached(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "days", "is_trusted", "said"),
+    ("host", "name", "days", "is_trusted", "said"),
     [
-        ("localhost", 2, True, ("lists the model",)),
-        ("localhost", 2, False, ("of an unknown authority", "must name it in ca_file")),
-        ("localhost", -1, True, ("certificate has expired", "must be renewed there")),
-        ("other.example", 2, True, ("is for another name", "must write that name into base_url")),
+        ("localhost", "localhost", 2, True, ("lists the model",)),
+        ("localhost", "localhost", 2, False, ("of an unknown authority", "must name it in ca_file")),
+        ("localhost", "localhost", -1, True, ("certificate has expired", "must be renewed there")),
+        ("localhost", "other.example", 2, True, ("is for another name", "must write that name into base_url")),
+        ("127.0.0.1", "other.example", 2, True, ("is for another name", "must write that name into base_url")),
+        ("127.0.0.1", "other.example", 2, False, ("of an unknown authority", "must name it in ca_file")),
     ],
 )
 async def test_the_doctor_looks_at_the_certificate(
-    machine: Machine, capsys: Output, tmp_path: Path, name: str, days: int, is_trusted: bool, said: tuple[str, ...]
+    machine: Machine,
+    capsys: Output,
+    tmp_path: Path,
+    host: str,
+    name: str,
+    days: int,
+    is_trusted: bool,
+    said: tuple[str, ...],
 ) -> None:
     authority = PrivateAuthority(tmp_path)
     async with scripted_upstream(authority.server_context(name, days)) as upstream, ConnectProxy() as proxy:
         upstream.will(answer(listing("m")))
         trusted = f"ca_file = '{authority.file}'\n" if is_trusted else ""
-        machine.write(f"proxy = '{proxy.url}'\n{trusted}", upstream.url)
+        machine.write(f"proxy = '{proxy.url}'\n{trusted}", upstream.url.replace("localhost", host))
         await asyncio.to_thread(machine.run, "doctor")
     line = told_of(capsys.readouterr().out, "SvcLLM: its upstream")
-    assert all(words in line for words in said) and proxy.heads[0].startswith("CONNECT localhost:"), line
+    assert all(words in line for words in said) and proxy.heads[0].startswith(f"CONNECT {host}:"), line
 
 
 @pytest.mark.slow
