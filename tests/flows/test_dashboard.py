@@ -123,11 +123,12 @@ async def rows_of(gateway: InProcessGateway) -> list[dict[str, Any]]:
                 status=401), False, 1, "status 401 auth [hidden]: Wrong [hidden] in: [hidden]"),
         (answer({"error": {"message": "out of credit"}}, status=429), False, 1, "status 429: out of credit"),
         (reset(), False, 1, "disconnected"),
+        (answer(b"<html>Log in</html>", kind="text/html"), False, 1, "not json"),
         (stream(chunk({"content": "cut"}), end=False), True, 1, "upstream_error"),
         (answer({"error": {"message": "too hot"}}, status=400), False, 0, None),
         (answer(), False, 0, None),
     ],
-    ids=["wrong key", "no credit", "reset", "cut", "its caller's fault", "sound"],
+    ids=["wrong key", "no credit", "reset", "page", "cut", "its caller's fault", "sound"],
 )  # fmt: skip
 async def test_each_upstream_has_a_row_that_says_how_it_failed_last(
     start_gateway: StartGateway, script: Script, is_streamed: bool, failures: int, said: str | None
