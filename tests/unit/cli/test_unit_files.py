@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import os
 from pathlib import Path
 
 import pytest
@@ -122,7 +123,7 @@ def test_a_command_is_about_what_is_named_then_what_is_here_then_the_service(
         (etc.folder / "var").mkdir()
         (etc.folder / "var" / "dev-key").touch()
     options = {"config": None, **({named[2:].replace("-", "_"): Path("other")} if named.startswith("--") else {})}
-    arguments = argparse.Namespace(**options)
+    arguments = argparse.Namespace(line=[command], **options)
     own = Environment({named[1:]: str(folder)} if named.startswith("$") else {})
     with contextlib.ExitStack() as stack:
         if said == REFUSED:
@@ -134,3 +135,12 @@ def test_a_command_is_about_what_is_named_then_what_is_here_then_the_service(
         names = ("GATEWAY_PORT", "GATEWAY_OPS_PORT", "RUNTIME_DIRECTORY")
         expected = ["9000", "9001", "/run/gate"] if said == SERVICE else [own.variables.get(name) for name in names]
         assert [environment.variables.get(name) for name in names] == expected
+
+
+def test_who_may_not_read_the_state_is_told_the_whole_command(etc: Etc, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(etc.folder)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    etc.unit("StateDirectory=gateway-that-is-not-there\n")
+    arguments = argparse.Namespace(config=None, line=["keys", "create", "--name", "two words"])
+    with pytest.raises(InvalidRequest, match=r"sudo gateway keys create --name 'two words'$"):
+        found("keys", arguments, Environment(), [etc.folder])
