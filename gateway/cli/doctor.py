@@ -63,6 +63,9 @@ _COPIES = Path("/run/credentials/gateway.service")
 _HIDDEN = ("/root/", "/home/", "/run/user/")
 """Folders that `ProtectHome=yes` of the unit hides."""
 
+_START_AGAIN = "systemctl reset-failed gateway.service gateway.socket && systemctl start gateway.socket gateway.service"
+"""Works where systemd has given up too: without the first command it refuses to start what failed too often."""
+
 _CREDENTIAL = re.compile(r"credential '([^']*)'")
 """As the configuration's faults name one."""
 
@@ -124,6 +127,8 @@ def _doctor(arguments: argparse.Namespace, environment: Environment) -> int:
         for check in _CHECKS:
             try:
                 findings += check(installed)
+            except PermissionError as error:
+                findings.append(Checked(f"only root can read {error.filename}", "sudo gateway doctor"))
             except Exception as error:
                 what = f"the check of {check.__name__[1:]} broke off ({type(error).__name__})"
                 findings.append(Checked(what, "report it with the configuration: this is a fault of the doctor"))
@@ -196,7 +201,8 @@ def _units(installed: Installation) -> Iterator[Checked]:
         return
     for name in ("gateway.socket", "gateway.service"):
         state = _said("systemctl", "is-active", name)
-        remedy = "" if state == "active" else f"systemctl start {name}; journalctl -u {name} says why it stopped"
+        start = _START_AGAIN if state == "failed" else f"systemctl start {name}"
+        remedy = "" if state == "active" else f"{start}; journalctl -u {name} says why it stopped"
         yield Checked(f"{name} is {state or 'unknown'}", remedy)
         enabled = _said("systemctl", "is-enabled", name)
         remedy = "" if enabled.startswith("enabled") else f"systemctl enable {name}"
@@ -296,6 +302,8 @@ def _keys(installed: Installation) -> Iterator[Checked]:
     where = "Redis" if in_redis else str(config.state_dir / config.access.keys_file)
     try:
         count = len(registry_of(config).read())
+    except PermissionError:
+        raise
     except (GatewayError, OSError) as error:
         remedy = "see shared.redis_url" if in_redis else "restore it: gateway restore FILE"
         yield Checked(f"{where}: {error}", remedy)
@@ -308,7 +316,8 @@ def _keys(installed: Installation) -> Iterator[Checked]:
 def _running(installed: Installation) -> Iterator[Checked]:
     """Whether the gateway answers, and what its ops listener says must be mended."""
     start = "systemctl start gateway.service" if installed.unit is not None else "start it: gateway serve"
-    status, answer = _asked(f"{installed.url}/v1/models")
+    is_ready = installed.ready is not None  # then no request need stand in log and figures
+    status, answer = _reached(installed.url) if is_ready else _asked(f"{installed.url}/v1/models")
     if not status:
         yield Checked(f"no gateway answers at {installed.url} ({answer})", f"{start}; or name its address with --url")
         return
@@ -331,6 +340,16 @@ def _readiness(config: Config, url: str) -> dict[str, Any] | None:
         return None
     _, answer = _asked(f"http://{'127.0.0.1' if ops.host == '0.0.0.0' else ops.host}:{ops.port}/readyz")  # noqa: S104
     return answer if isinstance(answer, dict) else None
+
+
+def _reached(url: str) -> tuple[int, Any]:
+    """As `_asked`, without a request: whether a connection is accepted."""
+    parts = urllib.parse.urlsplit(url)
+    try:
+        socket.create_connection((parts.hostname, _port(parts)), _CONNECT_S).close()
+    except OSError as error:
+        return 0, error
+    return 200, None
 
 
 def _asked(url: str) -> tuple[int, Any]:

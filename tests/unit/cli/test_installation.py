@@ -7,6 +7,7 @@ import shutil
 import socket
 import time
 from pathlib import Path
+from unittest.mock import Mock
 from urllib.parse import urlsplit
 
 import pytest
@@ -236,7 +237,6 @@ async def test_the_doctor_adds_what_an_upstream_said_last_to_what_it_says_now(
     notes = [f"upstream upstream-1 of SvcLLM failed last, and none answers: {fault}", other]
     async with scripted_upstream() as upstream, scripted_upstream() as product, scripted_upstream() as ops:
         upstream.will(script)
-        product.will(answer(listing()))
         ops.will(answer({"status": "ready", "notes": notes}))
         ports = [urlsplit(each.url).port for each in (product, ops)]
         machine.write("[server]\nport = {}\n[ops]\nport = {}\n".format(*ports), upstream.url)
@@ -246,6 +246,7 @@ async def test_the_doctor_adds_what_an_upstream_said_last_to_what_it_says_now(
     assert line.startswith("ok") is is_right and f"; its last call failed: {fault}" in line, told
     assert all(words.replace("CREDENTIAL", str(machine.credential)) in line for words in said), line
     assert "mend: journalctl -u gateway -p warning" in told_of(told, f"WRONG note: {other}")
+    assert "the gateway answers at" in told and product.connections and not product.seen
 
 
 @pytest.mark.parametrize(
@@ -405,17 +406,24 @@ def test_the_doctor_goes_no_further_than_a_file_that_is_wrong(machine: Machine, 
     assert f"edit {machine.file}" in said and "1 check, 1 wrong" in said
 
 
+@pytest.mark.parametrize(
+    ("error", "what"),
+    [
+        (ZeroDivisionError(), "WRONG the check of disk broke off (ZeroDivisionError)\n      mend: report it"),
+        (PermissionError(13, "no", "/var/a"), "WRONG only root can read /var/a\n      mend: sudo gateway doctor\n"),
+    ],
+)
 def test_what_no_check_can_bear_costs_that_check_alone(
-    machine: Machine, capsys: Output, monkeypatch: pytest.MonkeyPatch
+    machine: Machine, capsys: Output, monkeypatch: pytest.MonkeyPatch, error: Exception, what: str
 ) -> None:
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: 1 / 0)
+    monkeypatch.setattr(shutil, "disk_usage", Mock(side_effect=error))
     hosts = [
         f"[[mcp_servers]]\nlabel = '{label}'\nurl = 'http://{host}/'\n" for label, host in (("a", "a..b"), ("b", "-"))
     ]
     machine.write("".join(hosts), "http://a..b/v1")
     machine.run("doctor", "--url", "http://127.0.0.1:99010")
     told = capsys.readouterr().out
-    assert "WRONG the check of disk broke off (ZeroDivisionError)" in told and "ok    1 keys in" in told
+    assert what in told and "ok    1 keys in" in told
     for what in (
         "no gateway answers at http://127.0.0.1:99010 (",
         "WRONG a..b:80 does not answer",
