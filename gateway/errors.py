@@ -236,8 +236,8 @@ class SanitizerFailed(GatewayError):
 
 class UpstreamError(GatewayError):
     """An upstream or a search provider failed, or answered what cannot be used. `cause` says how in the operator's log:
-    `refused`, `dns`, `tls`, `timeout`, `disconnected`, `status 503 overloaded_error`; never an address. `said`: the
-    upstream's own words, which the message has too; they may quote the request."""
+    `refused`, `dns`, `tls`, `timeout`, `disconnected`, `not json`, `status 503 overloaded_error`; never an address.
+    `said`: the upstream's own words, which the message has too; they may quote the request."""
 
     status = 502
     type = "upstream_error"

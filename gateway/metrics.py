@@ -11,6 +11,7 @@ from collections import Counter as Tally
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, multiprocess
@@ -19,6 +20,9 @@ _Mode = Literal["livesum", "livemax", "livemin", "max"]
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900)
 """Upper bounds of the buckets, in seconds: from a cached search (about 1 ms) to `total_timeout_s` (900 s), most of them
 a factor of 2 to 2.5 apart."""
+
+LATEST = "gauge_max_*.db"
+"""The small files of workers, also of those that have ended, that hold the times of upstreams and nothing else."""
 
 
 class BulkHistogram(Histogram):
@@ -103,11 +107,14 @@ class Metrics:
         multiprocess.MultiProcessCollector(registry, path=self.folder)  # type: ignore[no-untyped-call]
         return registry
 
-    def of_upstreams(self) -> dict[tuple[str, str], dict[str, float]]:
+    def of_upstreams(self, files: str = "*.db") -> dict[tuple[str, str], dict[str, float]]:
         """What all workers have seen of each upstream: `{(model, upstream): {"attempts_total": 3.0, …, "p50": 0.8}}`;
-        the names are those of the metrics behind `gateway_upstream_`, `p50` the median of their durations."""
+        the names are those of the metrics behind `gateway_upstream_`, `p50` the median of their durations. `files`:
+        those of workers that are read, `LATEST` for times alone."""
         found: dict[tuple[str, str], dict[str, float]] = {}
-        for sample in (sample for family in self.of_all().collect() for sample in family.samples):
+        merge, folder = multiprocess.MultiProcessCollector.merge, self.folder
+        families = merge(Path(folder).glob(files)) if folder else self.registry.collect()  # type: ignore[no-untyped-call]
+        for sample in (sample for family in families for sample in family.samples):
             if "upstream" in (labels := sample.labels):
                 figures = found.setdefault((labels["model"], labels["upstream"]), {})
                 figures[labels.get("le") or sample.name.removeprefix("gateway_upstream_")] = sample.value

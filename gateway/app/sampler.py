@@ -13,6 +13,7 @@ import gateway
 from gateway.app.shared import SharedParts
 from gateway.domain import Json
 from gateway.engines.index.port import Index
+from gateway.metrics import LATEST
 from gateway.services.completion.service import CompletionService
 from gateway.shared_state.port import Entry
 from gateway.web.state import ServerState
@@ -22,6 +23,7 @@ _PAUSE_S = 1.0
 
 _FAULTS, _FAULT_TTL_S = "upstreams", 604_800.0
 """Owner of what upstreams said when they failed, and for how many seconds it is kept."""
+_ANSWERED, _FAILED = "last_success_time_seconds", "last_failure_time_seconds"
 _INDEX_EVERY = 60
 """Samples between two counts of the index, which take a reader thread."""
 
@@ -82,19 +84,24 @@ class Sampler:
         metrics.usage_lost.inc(lost)
 
     async def _sample_upstreams(self) -> None:
-        """Count what was seen of upstreams since the last time."""
-        metrics = self._metrics
+        """Count what was seen of upstreams since the last time, and learn what other workers have seen."""
+        metrics, faults = self._metrics, self.shared.faults
+        seen = metrics.of_upstreams(LATEST) if metrics.folder else {}
         for model, target in self._completions.upstreams():
-            names = (model, target.upstream.name)
+            figures, key = seen.get(names := (model, target.upstream.name), {}), "/".join(names)
             metrics.upstream_open.labels(*names).set(target.health.closure)
             metrics.attempts.labels(*names).inc(target.calls)
             metrics.failures.labels(*names).inc(has_failed := target.failures)
             metrics.upstream_duration.labels(*names).observe_many(target.times)
+            target.calls, target.failures, target.times = 0, 0, []
+            if has_failed:  # before the time by which others learn of it
+                await faults.put(Entry(_FAULTS, key, target.fault.encode(), _FAULT_TTL_S))
+            if figures.get(_FAILED, 0.0) > target.failed_at:
+                said = await faults.get(_FAULTS, key)
+                target.failed_at, target.fault = figures[_FAILED], said.decode() if said else "its cause is in the log"
+            target.answered_at = max(target.answered_at, figures.get(_ANSWERED, 0.0))
             metrics.answered_at.labels(*names).set(target.answered_at)
             metrics.failed_at.labels(*names).set(target.failed_at)
-            target.calls, target.failures, target.times = 0, 0, []
-            if has_failed:
-                await self.shared.faults.put(Entry(_FAULTS, "/".join(names), target.fault.encode(), _FAULT_TTL_S))
 
     async def upstreams(self) -> list[Json]:
         """`{model, upstream, last_success, last_failure, said, requests, failures, p50_ms, weight, breaker}` of each
@@ -104,7 +111,7 @@ class Sampler:
         figures, rows = self._metrics.of_upstreams(), list[Json]()
         for model, target in self._completions.upstreams():
             seen = figures[names := (model, target.upstream.name)]
-            answered, failed = seen["last_success_time_seconds"] or None, seen["last_failure_time_seconds"] or None
+            answered, failed = seen[_ANSWERED] or None, seen[_FAILED] or None
             said = await self.shared.faults.get(_FAULTS, "/".join(names)) if failed else None
             rows.append({
                 "model": model, "upstream": target.upstream.name, "weight": target.weight,

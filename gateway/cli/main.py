@@ -149,6 +149,7 @@ def main(argv: list[str] | None = None) -> int:
         parser().print_help()
         return 0
     arguments = _parsed(words)
+    arguments.line = words
     command: Command = arguments.command
     environment = read_environment()
     if getattr(arguments, "config", environment.config_file) is None:

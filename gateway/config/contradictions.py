@@ -8,6 +8,7 @@ import re
 import ssl
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import re2
 
@@ -109,6 +110,9 @@ def _shared_contradictions(config: Config) -> Iterator[tuple[str, str]]:
 
 def _egress_contradictions(config: Config) -> Iterator[tuple[str, str]]:
     for path, settings in config.egresses():
+        for name in ("base_url", "url", "proxy"):
+            if (address := getattr(settings, name, "")) and not _has_host(address):
+                yield f"{path}.{name}", "must name a host and, if any, a port from 1 to 65535"
         if settings.proxy_auth is not None:
             if not settings.proxy:
                 yield f"{path}.proxy_auth", f"needs {path}.proxy"
@@ -120,6 +124,15 @@ def _egress_contradictions(config: Config) -> Iterator[tuple[str, str]]:
             except OSError as error:
                 reason = "holds no PEM certificates" if isinstance(error, ssl.SSLError) else error.strerror
                 yield f"{path}.ca_file", f"{settings.ca_file} cannot be used: {reason}"
+
+
+def _has_host(address: str) -> bool:
+    """Whether a URL leads to a host, and to a port that there can be."""
+    try:
+        parts = urlsplit(address)
+        return bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def _price_contradictions(config: Config) -> Iterator[tuple[str, str]]:

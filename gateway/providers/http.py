@@ -314,16 +314,18 @@ def _told(fault: UpstreamError, cause: str) -> UpstreamError:
     return fault
 
 
-_EXPIRED, _WRONG_NAME = 10, 62
-"""Codes of OpenSSL (X509_V_ERR_CERT_HAS_EXPIRED, X509_V_ERR_HOSTNAME_MISMATCH)."""
+_EXPIRED, _WRONG_NAME, _WRONG_ADDRESS = 10, 62, 64
+"""Codes of OpenSSL (X509_V_ERR_CERT_HAS_EXPIRED, X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH)."""
 
 
 def _certificate_refused(error: aiohttp.ClientConnectorCertificateError) -> UpstreamError:
     """What is wrong with the upstream's certificate, without its name or address."""
     code = getattr(error.certificate_error, "verify_code", 0)
+    other_name = ("is for another name", "the operator must write that name into base_url")
     reason, remedy = {
         _EXPIRED: ("has expired", "it must be renewed there"),
-        _WRONG_NAME: ("is for another name", "the operator must write that name into base_url"),
+        _WRONG_NAME: other_name,
+        _WRONG_ADDRESS: other_name,
     }.get(code, ("is of an unknown authority", "the operator must name it in ca_file"))
     fault = UpstreamError(f"the upstream's certificate {reason}; {remedy}", code=CERTIFICATE)
     fault.retryable = False

@@ -94,7 +94,7 @@ class OpenAICompatUpstream:
         if (error := error_in_answer(decoded, self._secrets)) is not None:
             raise error
         if not isinstance(decoded, dict):
-            raise UpstreamError("the upstream's answer is not a JSON object")
+            raise _not_json(answer)
         return decoded
 
     async def stream(
@@ -116,7 +116,7 @@ class OpenAICompatUpstream:
         try:
             answer = await self._answered(route, body, stats, headers, self._client.timeouts.first_byte_s)
             if answer.content_type in _PAGES:
-                raise UpstreamError("the upstream's answer is not an event stream")
+                raise _not_json(answer)
             async with aclosing(answer.chunks(relay)) as chunks:
                 async for chunk in chunks:
                     if whole is not None or (not has_begun and chunk.lstrip()[:1] in (b"{", b"[")):
@@ -155,6 +155,8 @@ class OpenAICompatUpstream:
         try:
             if answer.status != 200:
                 raise await self._refusal(answer)
+            if answer.content_type in _PAGES:
+                raise _not_json(answer)
             listed = decoded_answer(await answer.read(self._max_answer_bytes))
         finally:
             answer.close()
@@ -227,3 +229,12 @@ class OpenAICompatUpstream:
         except UpstreamError:
             body = None
         return upstream_error(answer.status, body, answer.retry_after_s, self._secrets)
+
+
+def _not_json(answer: Answer) -> UpstreamError:
+    """The error of an answer with status 200 that no API gives, such as the page of a login."""
+    is_page = answer.content_type in _PAGES
+    what = "a web page, not JSON; the operator must correct its base_url" if is_page else "not a JSON object"
+    error = UpstreamError(f"the upstream's answer is {what}")
+    error.cause = "not json"
+    return error

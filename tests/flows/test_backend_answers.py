@@ -189,7 +189,7 @@ async def test_a_fault_of_an_upstream_is_told_to_the_operator_without_its_addres
     ]  # fmt: skip
     assert told[0]["cause"] == "refused" and "127.0.0.1" not in str(told)
     _, ready, _ = await send(server, server.ops_url + "/readyz", method="GET")
-    assert "upstream-1 of SvcLLM keeps failing" in str(ready["notes"])
+    assert "upstream-1 of SvcLLM failed last" in str(ready["notes"])
 
 
 async def test_a_list_of_models_is_in_the_form_of_its_reader(server: InProcessGateway, upstream: Upstream) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -122,11 +123,12 @@ async def rows_of(gateway: InProcessGateway) -> list[dict[str, Any]]:
                 status=401), False, 1, "status 401 auth [hidden]: Wrong [hidden] in: [hidden]"),
         (answer({"error": {"message": "out of credit"}}, status=429), False, 1, "status 429: out of credit"),
         (reset(), False, 1, "disconnected"),
+        (answer(b"<html>Log in</html>", kind="text/html"), False, 1, "not json"),
         (stream(chunk({"content": "cut"}), end=False), True, 1, "upstream_error"),
         (answer({"error": {"message": "too hot"}}, status=400), False, 0, None),
         (answer(), False, 0, None),
     ],
-    ids=["wrong key", "no credit", "reset", "cut", "its caller's fault", "sound"],
+    ids=["wrong key", "no credit", "reset", "page", "cut", "its caller's fault", "sound"],
 )  # fmt: skip
 async def test_each_upstream_has_a_row_that_says_how_it_failed_last(
     start_gateway: StartGateway, script: Script, is_streamed: bool, failures: int, said: str | None
@@ -147,7 +149,7 @@ async def test_each_upstream_has_a_row_that_says_how_it_failed_last(
     assert UP_KEY not in gateway.log_text()
 
 
-async def test_a_model_that_nobody_answers_for_is_a_note_until_somebody_does(start_gateway: StartGateway) -> None:
+async def test_an_upstream_that_failed_last_is_a_note_until_it_answers(start_gateway: StartGateway) -> None:
     async def ready() -> tuple[int, str]:
         status, told, _ = await send(gateway, gateway.ops_url + "/readyz", method="GET")
         return status, str(told.get("notes", ""))
@@ -158,7 +160,7 @@ async def test_a_model_that_nobody_answers_for_is_a_note_until_somebody_does(sta
             upstream.will(answer({}, status=500))
         second.will(answer(), answer({}, status=500))
         assert await post(gateway, "/v1/chat/completions", CHAT) == 200
-        assert await ready() == (200, "")
+        assert await ready() == (200, "['upstream upstream-1 of SvcLLM failed last: status 500']")
         assert await post(gateway, "/v1/chat/completions", CHAT) == 502
         status, notes = await ready()
         assert (
@@ -168,28 +170,38 @@ async def test_a_model_that_nobody_answers_for_is_a_note_until_somebody_does(sta
         )
         first.will(answer())
         assert await post(gateway, "/v1/chat/completions", CHAT) == 200
-        assert await ready() == (200, "")
+        assert await ready() == (200, "['upstream spare of SvcLLM failed last: status 500']")
 
 
 @pytest.mark.slow
-async def test_a_row_counts_what_all_workers_have_seen(tmp_path: Path, upstream: Upstream) -> None:
+async def test_every_worker_tells_what_all_have_seen_also_after_a_reload(tmp_path: Path, upstream: Upstream) -> None:
     upstream.will(*[answer()] * 8, *[answer({}, status=500)] * 12)
-    async with start_process(tmp_path, "workers = 2\n" + upstream_toml(upstream.url)) as gateway:
+    async with start_process(tmp_path, "workers = 3\n" + upstream_toml(upstream.url)) as gateway:
+
+        async def all_tell(notes: str) -> None:
+            """Wait until every worker does, each asked on a connection of its own."""
+            async with asyncio.timeout(20):
+                while True:
+                    seen = set()
+                    for _ in range(12):
+                        async with aiohttp.request(
+                            "GET", gateway.ops_url + "/api/admin/upstreams", headers=gateway.headers
+                        ) as reply:
+                            row = (await reply.json())["upstreams"][0]
+                        ready, metrics = [(await gateway.get(path, ops=True))[1] for path in ("/readyz", "/metrics")]
+                        figures = f"{row['requests']} {row['failures']} {row['said']} {row['p50_ms'] is None}"
+                        seen.add((figures, str(json.loads(ready).get("notes")), "operator_notes 1.0\n" in metrics))
+                    if seen == {("20 12 status 500 False", notes, True)}:
+                        return
+                    await asyncio.sleep(0.2)
+
         for _ in range(20):
             await gateway.chat()
-
-        async def seen() -> set[tuple[Any, ...]]:
-            """What either worker tells, each on a connection of its own."""
-            rows = []
-            for _ in range(6):
-                async with aiohttp.request("GET", url, headers=gateway.headers) as reply:
-                    rows.append((await reply.json())["upstreams"][0])
-            return {(row["requests"], row["failures"], row["said"], row["p50_ms"] is None) for row in rows}
-
-        url, wanted = gateway.ops_url + "/api/admin/upstreams", {(20, 12, "status 500", False)}
-        async with asyncio.timeout(20):
-            while await seen() != wanted:  # noqa: ASYNC110 - other processes change it
-                await asyncio.sleep(0.2)
+        failing = "['upstream upstream-1 of SvcLLM failed last, and none answers: status 500']"
+        await all_tell(failing)
+        gateway.send(signal.SIGHUP)
+        await gateway.wait_for_event("reloaded")
+        await all_tell(failing)
 
 
 async def test_the_tool_calls_retries_and_the_process_are_counted(metrics_text: str) -> None:

@@ -219,9 +219,10 @@ def test_the_commands_of_the_help_and_the_documents_are_about_the_installed_serv
             assert done.returncode != 2 and about in done.stderr, f"{command}: {done}"
     assert len(owners(service)) == 1
     user = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "gateway")
-    for command in (["keys", "list"], ["usage"], ["index", "stats"], ["chat", "Hello"], ["reload"]):
-        refused = machine.run(*user, *command, check=False)
-        assert refused.returncode == 1 and ("sudo gateway" in refused.stderr or "are you root" in refused.stderr)
+    for command in ("keys list", "usage", "index stats", "chat Hello", "reload", "doctor"):
+        refused = machine.run(*user, *command.split(), check=False)
+        remedy = {"chat Hello": "sudo gateway", "reload": "are you root"}.get(command, f"sudo gateway {command}\n")
+        assert refused.returncode == 1 and remedy in refused.stderr + refused.stdout, refused
     assert "Nothing found" in machine.run(*user, "sanitize", text="Hello").stdout
 
 
@@ -243,11 +244,12 @@ def test_a_service_that_holds_the_port_itself_is_moved_over(service: InstalledSe
     done = service.manage("install")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "stopping the service that holds the port without a socket unit" in done.stdout
+    assert done.stdout.endswith("sudo gateway doctor\n")
     assert service.systemctl("is-active", "gateway.socket") == "active"
     assert service.load(1).result()["errors"] == {}
 
 
-def test_a_debian_package_installs_the_service_and_removes_it(service: InstalledService) -> None:
+def test_a_debian_package_installs_the_service_and_removes_it_and_purge_the_rest(service: InstalledService) -> None:
     service.manage("uninstall")
     done = service.manage("deb")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -260,3 +262,8 @@ def test_a_debian_package_installs_the_service_and_removes_it(service: Installed
     service.machine.run("dpkg", "-r", "gateway")
     assert service.systemctl("is-active", "gateway.socket", check=False) == "inactive"
     assert service.machine.run("test", "-e", f"{STATE}/keys.json", check=False).returncode == 0
+    service.machine.write("/etc/systemd/system/gateway.service.d/own.conf", "[Service]\nCPUWeight=50\n")
+    assert "/etc/systemd/system/gateway.service.d are kept" in service.manage("uninstall").stdout
+    service.manage("uninstall", PURGE="1")
+    for gone in ("/etc/gateway", STATE, "/etc/systemd/system/gateway.service.d"):
+        assert service.machine.run("test", "-e", gone, check=False).returncode == 1

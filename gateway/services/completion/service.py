@@ -200,15 +200,15 @@ class CompletionService:
         return sent if call.held is None else call.held.clipped(sent, options.rules.rename)
 
     def notes(self) -> list[str]:
-        """What an operator must know: upstreams that are not called for a while, models whose upstreams all failed
-        when they were called last, and why."""
+        """What an operator must know: upstreams whose last call failed, on whichever worker, and why.
+        `gateway doctor` reads them."""
         notes, since = list[str](), time.time() - _LATELY_S
         for entry in self.models:
-            is_down = all(each.failed_at > max(each.answered_at, since) for each in entry.targets)
-            for target in entry.targets:
-                what = "keeps failing and is left alone" if target.health.is_open else "failed last, and none answers"
-                if is_down or target.health.is_open:
-                    notes.append(f"upstream {target.upstream.name} of {entry.name} {what}: {target.fault}")
+            failing = [each for each in entry.targets if each.failed_at > max(each.answered_at, since)]
+            more = ", and none answers" if len(failing) == len(entry.targets) else ""
+            notes += [
+                f"upstream {each.upstream.name} of {entry.name} failed last{more}: {each.fault}" for each in failing
+            ]
         return notes
 
     def carrier(self, owner: str, stats: RequestStats) -> Carrier:

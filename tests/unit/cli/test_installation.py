@@ -3,9 +3,12 @@
 import asyncio
 import json
 import os
+import shutil
 import socket
 import time
 from pathlib import Path
+from unittest.mock import Mock
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -183,7 +186,8 @@ def refusal(status: int) -> Script:
         (refusal(500), "", False, ("the upstream failed (500)", "look at the log of the upstream")),
         (answer(b"", status=301, Location="/v2"), "", False, ("redirect", "the address that it leads to")),
         (refusal(404), "", True, ("could not be read (status 404)", f"correct {WHERE}.base_url, which mostly ends")),
-        (answer(b"<html>", kind="text/html"), "", True, ("could not be read", f"correct {WHERE}.base_url")),
+        (answer(b"<html>", kind="text/html; charset=utf-8"), "", False, ("a web page, not JSON", "leads to a site")),
+        (answer(b"soon"), "", True, ("could not be read", f"correct {WHERE}.base_url")),
         (answer({"models": [{"name": "m"}]}), "", True, ("could not be read",)),
         (answer(listing("n", KEY)), "", False, ("not list m", f"into {WHERE}.model; it lists 2, among them [hidden]")),
         (answer(listing()), "", False, ("it does not list m", "it lists 0")),
@@ -201,17 +205,48 @@ async def test_the_doctor_says_what_is_wrong_with_an_upstream_and_never_the_key(
         upstream.will(script)
         machine.write(settings, upstream.url)
         await asyncio.to_thread(machine.run, "doctor")
-    line = told_of(capsys, "SvcLLM: its upstream")
+    line = told_of(capsys.readouterr().out, "SvcLLM: its upstream")
     assert line.startswith("ok") is is_right, line
     assert all(words.replace("CREDENTIAL", str(machine.credential)) in line for words in said), line
     assert KEY not in line
 
 
-def told_of(capsys: Output, what: str) -> str:
-    """The line of a check and what mends it."""
-    lines = capsys.readouterr().out.splitlines()
+def told_of(told: str, what: str) -> str:
+    """The only line with these words, and what mends it."""
+    lines = told.splitlines()
     [at] = [number for number, line in enumerate(lines) if what in line]
     return " ".join((lines[at], *(each for each in lines[at + 1 : at + 2] if "mend:" in each)))
+
+
+@pytest.mark.parametrize(
+    ("script", "fault", "is_right", "said"),
+    [
+        (answer(listing("m")), "status 401 invalid_api_key: bad key", False, ("right key into CREDENTIAL, then",)),
+        (answer(listing("m")), "status 500", False, ("look at the log of the upstream",)),
+        (answer(listing("m")), "timeout", False, (f"it is silent: see {WHERE}.base_url",)),
+        (answer(listing("m")), "refused", True, ("lists the model",)),
+        (refusal(404), "status 404 not_found", False, ("could not be read", "look at the log of the upstream")),
+        (refusal(403), "status 401", False, ("(status 403)", "give its key the right to this model there")),
+    ],
+)  # fmt: skip
+async def test_the_doctor_adds_what_an_upstream_said_last_to_what_it_says_now(
+    machine: Machine, capsys: Output, script: Script, fault: str, is_right: bool, said: tuple[str, ...]
+) -> None:
+    """The gateway's own answers are scripted too."""
+    other = "keys in Redis cannot be read"
+    notes = [f"upstream upstream-1 of SvcLLM failed last, and none answers: {fault}", other]
+    async with scripted_upstream() as upstream, scripted_upstream() as product, scripted_upstream() as ops:
+        upstream.will(script)
+        ops.will(answer({"status": "ready", "notes": notes}))
+        ports = [urlsplit(each.url).port for each in (product, ops)]
+        machine.write("[server]\nport = {}\n[ops]\nport = {}\n".format(*ports), upstream.url)
+        await asyncio.to_thread(machine.run, "doctor")
+    told = capsys.readouterr().out
+    line = told_of(told, "SvcLLM")
+    assert line.startswith("ok") is is_right and f"; its last call failed: {fault}" in line, told
+    assert all(words.replace("CREDENTIAL", str(machine.credential)) in line for words in said), line
+    assert "mend: journalctl -u gateway -p warning" in told_of(told, f"WRONG note: {other}")
+    assert "the gateway answers at" in told and product.connections and not product.seen
 
 
 @pytest.mark.parametrize(
@@ -227,31 +262,40 @@ def test_the_doctor_says_who_is_not_reached(
 ) -> None:
     machine.write(settings, url)
     assert machine.run("doctor") == 1
-    line = told_of(capsys, "SvcLLM: its upstream")
+    line = told_of(capsys.readouterr().out, "SvcLLM: its upstream")
     assert line.startswith("WRONG") and all(words in line for words in said), line
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "days", "is_trusted", "said"),
+    ("host", "name", "days", "is_trusted", "said"),
     [
-        ("localhost", 2, True, ("lists the model",)),
-        ("localhost", 2, False, ("of an unknown authority", "must name it in ca_file")),
-        ("localhost", -1, True, ("certificate has expired", "must be renewed there")),
-        ("other.example", 2, True, ("is for another name", "must write that name into base_url")),
+        ("localhost", "localhost", 2, True, ("lists the model",)),
+        ("localhost", "localhost", 2, False, ("of an unknown authority", "must name it in ca_file")),
+        ("localhost", "localhost", -1, True, ("certificate has expired", "must be renewed there")),
+        ("localhost", "other.example", 2, True, ("is for another name", "must write that name into base_url")),
+        ("127.0.0.1", "other.example", 2, True, ("is for another name", "must write that name into base_url")),
+        ("127.0.0.1", "other.example", 2, False, ("of an unknown authority", "must name it in ca_file")),
     ],
 )
 async def test_the_doctor_looks_at_the_certificate(
-    machine: Machine, capsys: Output, tmp_path: Path, name: str, days: int, is_trusted: bool, said: tuple[str, ...]
+    machine: Machine,
+    capsys: Output,
+    tmp_path: Path,
+    host: str,
+    name: str,
+    days: int,
+    is_trusted: bool,
+    said: tuple[str, ...],
 ) -> None:
     authority = PrivateAuthority(tmp_path)
     async with scripted_upstream(authority.server_context(name, days)) as upstream, ConnectProxy() as proxy:
         upstream.will(answer(listing("m")))
         trusted = f"ca_file = '{authority.file}'\n" if is_trusted else ""
-        machine.write(f"proxy = '{proxy.url}'\n{trusted}", upstream.url)
+        machine.write(f"proxy = '{proxy.url}'\n{trusted}", upstream.url.replace("localhost", host))
         await asyncio.to_thread(machine.run, "doctor")
-    line = told_of(capsys, "SvcLLM: its upstream")
-    assert all(words in line for words in said) and proxy.heads[0].startswith("CONNECT localhost:"), line
+    line = told_of(capsys.readouterr().out, "SvcLLM: its upstream")
+    assert all(words in line for words in said) and proxy.heads[0].startswith(f"CONNECT {host}:"), line
 
 
 @pytest.mark.slow
@@ -287,7 +331,9 @@ def test_an_upstream_whose_credential_is_sealed_is_not_asked_with_another_one(
     unit = machine.units / "gateway.service"
     unit.write_text(f"[Service]\nExecStart=/opt/gateway serve --config {machine.file}\nTimeoutStopSec=150\n{sealed}")
     machine.run("doctor")
-    assert "was not asked: credential 'llm' cannot be read here" in told_of(capsys, "SvcLLM: its upstream")
+    assert "was not asked: credential 'llm' cannot be read here" in told_of(
+        capsys.readouterr().out, "SvcLLM: its upstream"
+    )
 
 
 @pytest.mark.parametrize(
@@ -327,11 +373,64 @@ def test_the_doctor_says_what_a_guardrail_would_add_where_none_runs(
     assert ("ok    The guardrail is off: " in capsys.readouterr().out) is is_off
 
 
+@pytest.mark.parametrize(
+    ("secret", "what"), [("", "credential 'llm' is empty"), (None, "credential 'llm': there is no")]
+)
+def test_the_doctor_names_the_file_of_a_credential_that_is_not_there_and_goes_on(
+    machine: Machine, capsys: Output, secret: str | None, what: str
+) -> None:
+    machine.credential.unlink()
+    if secret is not None:
+        machine.credential.write_text(secret)
+    assert machine.run("doctor") == 1
+    told = capsys.readouterr().out
+    remedy = f"mend: write the secret into {machine.credential}, mode 0600, then: systemctl restart gateway.service"
+    assert told_of(told, what).startswith("WRONG") and remedy in told_of(told, what)
+    assert "was not asked: credential 'llm'" in told_of(told, "SvcLLM: its upstream") and "ok    1 keys in" in told
+
+
+def test_the_doctor_names_the_variable_of_a_credential_where_no_unit_loads_one(
+    machine: Machine, capsys: Output
+) -> None:
+    (machine.units / "gateway.service").unlink()
+    machine.run("doctor")
+    told = capsys.readouterr().out
+    assert "or the variable GATEWAY_CREDENTIAL_LLM" in told_of(told, "'llm' is missing")
+    assert "ok    1 keys in" in told
+
+
 def test_the_doctor_goes_no_further_than_a_file_that_is_wrong(machine: Machine, capsys: Output) -> None:
     machine.write("wrong = 1\n")
     assert machine.run("doctor") == 1
     said = capsys.readouterr().out
     assert f"edit {machine.file}" in said and "1 check, 1 wrong" in said
+
+
+@pytest.mark.parametrize(
+    ("error", "what"),
+    [
+        (ZeroDivisionError(), "WRONG the check of disk broke off (ZeroDivisionError)\n      mend: report it"),
+        (PermissionError(13, "no", "/var/a"), "WRONG only root can read /var/a\n      mend: sudo gateway doctor\n"),
+    ],
+)
+def test_what_no_check_can_bear_costs_that_check_alone(
+    machine: Machine, capsys: Output, monkeypatch: pytest.MonkeyPatch, error: Exception, what: str
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", Mock(side_effect=error))
+    hosts = [
+        f"[[mcp_servers]]\nlabel = '{label}'\nurl = 'http://{host}/'\n" for label, host in (("a", "a..b"), ("b", "-"))
+    ]
+    machine.write("".join(hosts), "http://a..b/v1")
+    machine.run("doctor", "--url", "http://127.0.0.1:99010")
+    told = capsys.readouterr().out
+    assert what in told and "ok    1 keys in" in told
+    for what in (
+        "no gateway answers at http://127.0.0.1:99010 (",
+        "WRONG a..b:80 does not answer",
+        "WRONG -:80 does not",
+    ):
+        assert what in told
+    assert told_of(told, "SvcLLM: its upstream at a..b:80").startswith("WRONG")
 
 
 def test_a_file_that_does_not_exist_is_told(machine: Machine, capsys: Output) -> None:

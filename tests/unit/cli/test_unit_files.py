@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import os
 from pathlib import Path
 
 import pytest
@@ -123,7 +124,7 @@ def test_a_command_is_about_what_is_named_then_what_is_here_then_the_service(
         (etc.folder / "var").mkdir()
         (etc.folder / "var" / "dev-key").touch()
     options = {"config": None, **({named[2:].replace("-", "_"): Path("other")} if named.startswith("--") else {})}
-    arguments = argparse.Namespace(**options)
+    arguments = argparse.Namespace(line=[command], **options)
     own = Environment({named[1:]: str(folder)} if named.startswith("$") else {})
     with contextlib.ExitStack() as stack:
         if said == REFUSED:
@@ -157,3 +158,12 @@ def test_a_gateway_of_this_folder_has_the_file_it_was_started_with_last(
     (tmp_path / "var" / "started-with").write_text(str(tmp_path / "own.toml"))
     found("client-config", arguments := argparse.Namespace(config=None), own, [])
     assert arguments.config is None, "it is gone"
+
+
+def test_who_may_not_read_the_state_is_told_the_whole_command(etc: Etc, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(etc.folder)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    etc.unit("StateDirectory=gateway-that-is-not-there\n")
+    arguments = argparse.Namespace(config=None, line=["keys", "create", "--name", "two words"])
+    with pytest.raises(InvalidRequest, match=r"sudo gateway keys create --name 'two words'$"):
+        found("keys", arguments, Environment(), [etc.folder])

@@ -33,6 +33,7 @@ requests.CREDIT_CARD = "block"
 SECRETS = {"GATEWAY_CREDENTIAL_LLM": "first-secret", "GATEWAY_CREDENTIAL_TAVILY": "second-secret"}
 
 
+UPSTREAM = '[[models]]\nname = "a"\n[[models.upstreams]]\nmodel = "a"\n'
 URL = 'base_url = "http://'
 
 
@@ -163,6 +164,14 @@ def test_settings_of_a_search_provider_are_in_its_table_or_those_of_the_only_one
         ('[sanitize.actions]\nrequests.CARD = "block"', "sanitize.actions.requests.CARD", "CREDIT_CARD, IBAN"),
         ('[local_llm]\nmodel = "none.gguf"', "local_llm.model", "no such file"),
         ("[ops]\nport = 8080", "ops.port", "differ"),
+        (
+            f'{UPSTREAM}base_url = "http://127.0.0.1:99010/v1"',
+            "models[0].upstreams[0].base_url",
+            "port from 1 to 65535",
+        ),
+        (f'{UPSTREAM}{URL}a"\nproxy = "http://[::1"', "models[0].upstreams[0].proxy", "must name a host"),
+        ('[[mcp_servers]]\nlabel = "a"\nurl = "https://a:0/"', "mcp_servers[0].url", "port from 1 to 65535"),
+        (f'[search]\nprovider = "searxng"\n{URL}/a"', "search.base_url", "must name a host"),
     ],
 )
 def test_a_wrong_file_is_refused_naming_the_key_and_what_is_allowed(
