@@ -13,7 +13,6 @@ import gateway
 from gateway.app.shared import SharedParts
 from gateway.domain import Json
 from gateway.engines.index.port import Index
-from gateway.metrics import LATEST
 from gateway.services.completion.service import CompletionService
 from gateway.shared_state.port import Entry
 from gateway.web.state import ServerState
@@ -86,7 +85,7 @@ class Sampler:
     async def _sample_upstreams(self) -> None:
         """Count what was seen of upstreams since the last time, and learn what other workers have seen."""
         metrics, faults = self._metrics, self.shared.faults
-        seen = metrics.of_upstreams(LATEST) if metrics.folder else {}
+        seen = metrics.of_upstreams(metrics.TIMES) if metrics.folder else {}
         for model, target in self._completions.upstreams():
             figures, key = seen.get(names := (model, target.upstream.name), {}), "/".join(names)
             metrics.upstream_open.labels(*names).set(target.health.closure)

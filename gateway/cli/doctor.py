@@ -100,9 +100,7 @@ class Installation:
 def add_commands(parsers: Parsers) -> None:
     """Add `doctor`."""
     parser = parsers.add_parser("doctor")
-    parser.add_argument(
-        "file", type=Path, metavar="FILE", nargs="?", help="default: $GATEWAY_CONFIG, else that of the service"
-    )
+    parser.add_argument("file", type=Path, metavar="FILE", nargs="?", help="default: $GATEWAY_CONFIG, or the service's")
     parser.add_argument("--config", type=Path, metavar="FILE", help="the same")
     parser.add_argument("--state-dir", type=Path, metavar="DIR", help="that of a gateway that was started by hand")
     parser.add_argument("--url", help="address of the running gateway; default: that of the configuration")
@@ -151,11 +149,7 @@ def _configuration(
         return None, [Checked(f"{file} does not exist", "name the file of your gateway: gateway doctor FILE")]
     try:
         if file is None or unit is None:
-            text = (
-                f"{file} is valid"
-                if file
-                else "no configuration file: the gateway is started by hand, with all defaults"
-            )
+            text = f"{file} is valid" if file else "no configuration file: it is started by hand, with all defaults"
             return load_config(file, state_dir, environment), [Checked(text)]
         checked = check_service(file, unit, environment)
     except ConfigError as error:
@@ -304,9 +298,8 @@ def _running(installed: Installation) -> Iterator[Checked]:
     if why:
         yield Checked(f"no gateway answers at {installed.url} ({why})", f"{start}; or name its address with --url")
         return
-    yield Checked(f"the gateway answers at {installed.url}")
-    if installed.status:
-        yield Checked(f"it says that it is {installed.status}")
+    more = f", and says that it is {installed.status}" if installed.status else ""
+    yield Checked(f"the gateway answers at {installed.url}{more}")
 
 
 def _notes(installed: Installation) -> Iterator[Checked]:
@@ -396,9 +389,8 @@ _NAME_CHARS = 128
 """Characters of a model's name that are compared and shown."""
 
 _NOT_ASKED = "was not asked"
-_LOOK = "look at the log of the upstream, and ask again"
-_CONNECTION = ("dns", "refused", "unreachable", "tls")
-"""Causes that are over where the upstream answers."""
+_NOT_REACHED = ("dns", "refused", "unreachable")
+"""Causes of which a proxy is to blame, if there is one."""
 
 _REMEDIES = {
     "dns": "no machine has this name: correct {key}, or mend the name resolution of this machine",
@@ -441,8 +433,8 @@ async def _seen(installed: Installation, path: str, model: Model, number: int) -
     installed.notes.remove(note)
     fault = note.removeprefix(head).partition(": ")[2]
     cause = " ".join(fault.split()[:2]).rstrip(":") if fault.startswith("status ") else fault
-    is_over = _NOT_ASKED not in checked.text and cause.partition(":")[0] in _CONNECTION
-    remedy = checked.remedy or ("" if is_over else _remedy(installed, path, settings, cause) or _LOOK)
+    is_over = _NOT_ASKED not in checked.text and cause.partition(":")[0] in (*_NOT_REACHED, "tls")
+    remedy = checked.remedy or ("" if is_over else _remedy(installed, path, settings, cause))
     return Checked(f"{checked.text}; its last call failed: {fault}", remedy)
 
 
@@ -492,21 +484,18 @@ def _fault(installed: Installation, path: str, where: str, settings: Upstream, e
     if getattr(error, "code", "") == NOT_SERVED or cause in ("status 400", "status 501"):
         hint = f"where calls fail too, correct {path}.base_url, which mostly ends in /v1"
         return Checked(f"{where} answers; its list of models could not be read ({cause or said}): {hint}")
-    what = "the proxy before it cannot be reached" if _by_proxy(settings, cause) else said
-    remedy = _remedy(installed, path, settings, cause) or remedy or _LOOK
-    return Checked(f"{where}: {what or 'it does not answer as it should'} ({cause or type(error).__name__})", remedy)
+    by_proxy = settings.proxy and cause in _NOT_REACHED
+    what = "the proxy before it cannot be reached" if by_proxy else said or "it does not answer as it should"
+    told = f"{where}: {what} ({cause or type(error).__name__})"
+    return Checked(told, _remedy(installed, path, settings, cause, remedy))
 
 
-def _by_proxy(settings: Upstream, cause: str) -> bool:
-    return bool(settings.proxy) and cause in ("dns", "refused", "unreachable")
-
-
-def _remedy(installed: Installation, path: str, settings: Upstream, cause: str) -> str:
-    """What to do about a cause; empty where nothing is known."""
+def _remedy(installed: Installation, path: str, settings: Upstream, cause: str, said: str = "") -> str:
+    """What to do about a cause, else what the error `said`."""
     name = settings.api_key.credential if settings.api_key else f"that {path}.api_key names"
     file = installed.unit.load_credentials().get(name) if installed.unit else None
-    return _REMEDIES.get(cause, "").format(
-        path=path, key=f"{path}.{'proxy' if _by_proxy(settings, cause) else 'base_url'}",
+    return _REMEDIES.get(cause, said or "look at the log of the upstream, and ask again").format(
+        path=path, key=f"{path}.{'proxy' if settings.proxy and cause in _NOT_REACHED else 'base_url'}",
         credential=file or f"the credential {name}", restart=RESTART if installed.unit else "restart the gateway",
     )  # fmt: skip
 
