@@ -21,9 +21,6 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 
 """Upper bounds of the buckets, in seconds: from a cached search (about 1 ms) to `total_timeout_s` (900 s), most of them
 a factor of 2 to 2.5 apart."""
 
-LATEST = "gauge_max_*.db"
-"""The small files of workers, also of those that have ended, that hold the times of upstreams and nothing else."""
-
 
 class BulkHistogram(Histogram):
     """A histogram that can record many amounts at once."""
@@ -47,6 +44,8 @@ class RequestMetrics:
 
 class Metrics:
     """Every metric of the gateway. `/metrics` shows `registry`, or the sum over all workers where there are several."""
+
+    TIMES = "gauge_max_*.db"
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry(auto_describe=True)
@@ -110,7 +109,7 @@ class Metrics:
     def of_upstreams(self, files: str = "*.db") -> dict[tuple[str, str], dict[str, float]]:
         """What all workers have seen of each upstream: `{(model, upstream): {"attempts_total": 3.0, …, "p50": 0.8}}`;
         the names are those of the metrics behind `gateway_upstream_`, `p50` the median of their durations. `files`:
-        those of workers that are read, `LATEST` for times alone."""
+        those of workers that are read; `TIMES` hold the times of upstreams alone, and are small."""
         found: dict[tuple[str, str], dict[str, float]] = {}
         merge, folder = multiprocess.MultiProcessCollector.merge, self.folder
         families = merge(Path(folder).glob(files)) if folder else self.registry.collect()  # type: ignore[no-untyped-call]

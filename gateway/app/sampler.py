@@ -13,7 +13,6 @@ import gateway
 from gateway.app.shared import SharedParts
 from gateway.domain import Json
 from gateway.engines.index.port import Index
-from gateway.metrics import LATEST
 from gateway.services.completion.service import CompletionService
 from gateway.shared_state.port import Entry
 from gateway.web.state import ServerState
@@ -86,7 +85,7 @@ class Sampler:
     async def _sample_upstreams(self) -> None:
         """Count what was seen of upstreams since the last time, and learn what other workers have seen."""
         metrics, faults = self._metrics, self.shared.faults
-        seen = metrics.of_upstreams(LATEST) if metrics.folder else {}
+        seen = metrics.of_upstreams(metrics.TIMES) if metrics.folder else {}
         for model, target in self._completions.upstreams():
             figures, key = seen.get(names := (model, target.upstream.name), {}), "/".join(names)
             metrics.upstream_open.labels(*names).set(target.health.closure)
@@ -110,13 +109,12 @@ class Sampler:
         await self._sample_upstreams()
         figures, rows = self._metrics.of_upstreams(), list[Json]()
         for model, target in self._completions.upstreams():
-            seen = figures[names := (model, target.upstream.name)]
-            answered, failed = seen[_ANSWERED] or None, seen[_FAILED] or None
-            said = await self.shared.faults.get(_FAULTS, "/".join(names)) if failed else None
+            seen = figures[model, target.upstream.name]
             rows.append({
                 "model": model, "upstream": target.upstream.name, "weight": target.weight,
                 "requests": int(seen["attempts_total"]), "failures": int(seen["failures_total"]),
-                "last_success": answered, "last_failure": failed, "said": said.decode() if said else None,
+                "last_success": target.answered_at or None, "last_failure": target.failed_at or None,
+                "said": target.fault if target.failed_at else None,
                 "p50_ms": round(seen["p50"] * 1000, 1) if "p50" in seen else None,
                 "breaker": {0.0: "closed", 0.5: "half-open"}.get(seen["open"], "open"),
             })  # fmt: skip

@@ -75,7 +75,8 @@ def _check_config(arguments: argparse.Namespace, environment: Environment) -> in
                 # the whole, for what only it can tell, such as a certificate
                 warnings = list(_settings_without_effect(load_config(file, None, environment)))
         else:
-            errors = service_problems(file, unit, environment)
+            service = service_environment(unit, environment)
+            errors = [*_missing_credentials(file, service), *file_problems(file, service.with_placeholders())]
             if not errors:
                 checked = check_service(file, unit, environment)
                 warnings, unchecked = [*checked.warnings, *_settings_without_effect(checked.config)], checked.unchecked
@@ -115,12 +116,6 @@ def _missing_credentials(file: Path, service: ServiceEnvironment) -> list[Config
         ConfigError(str(file), "", f"credential '{name}': there is no {path}; the unit loads it")
         for name, path in service.missing.items()
     ]
-
-
-def service_problems(file: Path, unit: UnitFile, environment: Environment) -> list[ConfigError]:
-    """Everything that is wrong with the file alone (`file_problems`), and with the credentials that the unit loads."""
-    service = service_environment(unit, environment)
-    return [*_missing_credentials(file, service), *file_problems(file, service.with_placeholders())]
 
 
 def check_service(file: Path, unit: UnitFile, environment: Environment) -> ServiceCheck:

@@ -31,14 +31,14 @@ from typing import Any
 
 from gateway.access.redis_keys import registry_of
 from gateway.cli.call import URL_VARIABLE, with_scheme
-from gateway.cli.check import check_service, service_problems
+from gateway.cli.check import check_service
 from gateway.cli.client_config import own_url
 from gateway.cli.installation import found
 from gateway.cli.options import BAD, GOOD, Paint, Parsers, add_json_option, for_terminal, print_json_lines, say
-from gateway.cli.unit_files import RESTART, SEARCH, UnitFile, service_environment, service_unit
+from gateway.cli.unit_files import RESTART, SEARCH, UnitFile, service_unit
 from gateway.cli.upstream import listed_models
 from gateway.config.environment import Environment
-from gateway.config.loader import ConfigError, file_problems, load_config
+from gateway.config.loader import ConfigError, load_config
 from gateway.config.settings import Config, McpServer, Model, Upstream
 from gateway.domain import OCR_MODEL, TEXT_MODEL
 from gateway.errors import GatewayError, UpstreamError, UpstreamRefused, UpstreamTimeout
@@ -84,28 +84,23 @@ class Checked:
 @dataclass(frozen=True, slots=True)
 class Installation:
     """What the checks look at. `file` is None for a gateway that was started by hand with all defaults, `unit` where no
-    service runs with the file. `url` is where it answers; `copies`: the credentials with which it was started; `ready`:
-    what `/readyz` of its ops listener says, None where that is not to be had."""
+    service runs with the file. `url` is where it answers; `copies`: the credentials with which it was started;
+    `status`: what `/readyz` of its ops listener says of it, empty where that is not to be had, `notes`: what is not yet
+    told of what the operator must mend."""
 
     file: Path | None
     unit: UnitFile | None
     config: Config
     url: str
     copies: Path
-    ready: dict[str, Any] | None
-
-    def last_note(self, model: Model, number: int) -> str:
-        """The note on an upstream whose last call failed; empty where there is none."""
-        head = f"upstream {model.upstreams[number].name or f'upstream-{number + 1}'} of {model.name} failed last"
-        return next((note for note in (self.ready or {}).get("notes", ()) if note.startswith(head)), "")
+    status: str
+    notes: list[str]
 
 
 def add_commands(parsers: Parsers) -> None:
     """Add `doctor`."""
     parser = parsers.add_parser("doctor")
-    parser.add_argument(
-        "file", type=Path, metavar="FILE", nargs="?", help="default: $GATEWAY_CONFIG, else that of the service"
-    )
+    parser.add_argument("file", type=Path, metavar="FILE", nargs="?", help="default: $GATEWAY_CONFIG, or the service's")
     parser.add_argument("--config", type=Path, metavar="FILE", help="the same")
     parser.add_argument("--state-dir", type=Path, metavar="DIR", help="that of a gateway that was started by hand")
     parser.add_argument("--url", help="address of the running gateway; default: that of the configuration")
@@ -123,7 +118,7 @@ def _doctor(arguments: argparse.Namespace, environment: Environment) -> int:
     config, findings = _configuration(file, unit, arguments.state_dir, environment)
     if config is not None:
         url = with_scheme(arguments.url or environment.variables.get(URL_VARIABLE) or own_url(config.server))
-        installed = Installation(file, unit, config, url, arguments.copies, _readiness(config, url))
+        installed = Installation(file, unit, config, url, arguments.copies, *_readiness(config, url))
         for check in _CHECKS:
             try:
                 findings += check(installed)
@@ -154,42 +149,24 @@ def _configuration(
         return None, [Checked(f"{file} does not exist", "name the file of your gateway: gateway doctor FILE")]
     try:
         if file is None or unit is None:
-            text = (
-                f"{file} is valid"
-                if file
-                else "no configuration file: the gateway is started by hand, with all defaults"
-            )
+            text = f"{file} is valid" if file else "no configuration file: it is started by hand, with all defaults"
             return load_config(file, state_dir, environment), [Checked(text)]
         checked = check_service(file, unit, environment)
     except ConfigError as error:
-        return _without_secrets(file, unit, state_dir, environment, error)
+        what, _, remedy = str(error).partition("; ")
+        named = _CREDENTIAL.search(what)
+        if named is None:
+            what, remedy = str(error), f"edit {file}, then: gateway check-config {file}"
+        elif unit is not None and (path := unit.load_credentials().get(named[1])) is not None:
+            remedy = f"write the secret into {path}, mode 0600, then: {RESTART}"
+        config = None
+        with contextlib.suppress(ConfigError):
+            config = load_config(file, state_dir, environment, needs_secrets=False)
+        return config, [Checked(what, remedy)]
     remedy = "make server.host and server.port, and ListenStream of gateway.socket, equal"
     sealed = [f"credential '{name}' is sealed by systemd and was not looked at" for name in checked.unchecked]
     warnings = [Checked(warning, remedy) for warning in checked.warnings]
     return checked.config, [Checked(f"{file} is valid for {unit.path}"), *warnings, *map(Checked, sealed)]
-
-
-def _without_secrets(
-    file: Path | None, unit: UnitFile | None, state_dir: Path | None, environment: Environment, error: ConfigError
-) -> tuple[Config | None, list[Checked]]:
-    """What can be told where a file or a credential is wrong: all faults, and the configuration without credentials."""
-    problems, credentials, findings = list[ConfigError](), dict[str, Path](), list[Checked]()
-    if unit is not None and file is not None:
-        problems, credentials = service_problems(file, unit, environment), unit.load_credentials()
-        environment = service_environment(unit, environment).with_placeholders()
-    elif file is not None:
-        problems = file_problems(file, environment)
-    for each in problems or [error]:
-        what, _, remedy = str(each).partition("; ")
-        name = named[1] if (named := _CREDENTIAL.search(what)) else ""
-        if name in credentials:
-            remedy = f"write the secret into {credentials[name]}, mode 0600, then: {RESTART}"
-        elif not name:
-            what, remedy = str(each), f"edit {file}, then: gateway check-config {file}"
-        findings.append(Checked(what, remedy))
-    with contextlib.suppress(ConfigError):
-        return load_config(file, state_dir, environment, needs_secrets=False), findings
-    return None, findings
 
 
 def _units(installed: Installation) -> Iterator[Checked]:
@@ -316,53 +293,55 @@ def _keys(installed: Installation) -> Iterator[Checked]:
 def _running(installed: Installation) -> Iterator[Checked]:
     """Whether the gateway answers, and what its ops listener says must be mended."""
     start = "systemctl start gateway.service" if installed.unit is not None else "start it: gateway serve"
-    is_ready = installed.ready is not None  # then no request need stand in log and figures
-    status, answer = _reached(installed.url) if is_ready else _asked(f"{installed.url}/v1/models")
-    if not status:
-        yield Checked(f"no gateway answers at {installed.url} ({answer})", f"{start}; or name its address with --url")
+    # where it says that it is ready, no request need stand in its log and figures
+    why = _refusal(installed.url) if installed.status else _asked(f"{installed.url}/v1/models")[0]
+    if why:
+        yield Checked(f"no gateway answers at {installed.url} ({why})", f"{start}; or name its address with --url")
         return
-    yield Checked(f"the gateway answers at {installed.url}")
-    if installed.ready is not None:
-        yield Checked(f"it says that it is {installed.ready.get('status')}")
-        models = installed.config.models
-        told = {installed.last_note(model, each) for model in models for each in range(len(model.upstreams))}
-        log = "journalctl -u gateway -p warning -o cat" if installed.unit is not None else "the gateway's log"
-        for note in installed.ready.get("notes", ()):
-            if note not in told:  # what upstreams said stands beside what they say now
-                yield Checked(
-                    f"note: {note}", f"{log} says since when, *When something is wrong* in operations.md the rest"
-                )
+    more = f", and says that it is {installed.status}" if installed.status else ""
+    yield Checked(f"the gateway answers at {installed.url}{more}")
 
 
-def _readiness(config: Config, url: str) -> dict[str, Any] | None:
+def _notes(installed: Installation) -> Iterator[Checked]:
+    log = "journalctl -u gateway -p warning -o cat" if installed.unit is not None else "the gateway's log"
+    remedy = f"{log} says since when, *When something is wrong* in operations.md what to do"
+    yield from (Checked(f"note: {note}", remedy) for note in installed.notes)
+
+
+def _readiness(config: Config, url: str) -> tuple[str, list[str]]:
+    """The `status` and `notes` of an Installation."""
     ops = config.ops
     if not ops.port or not url.startswith(own_url(config.server)):
-        return None
-    _, answer = _asked(f"http://{'127.0.0.1' if ops.host == '0.0.0.0' else ops.host}:{ops.port}/readyz")  # noqa: S104
-    return answer if isinstance(answer, dict) else None
+        return "", []
+    _, said = _asked(f"http://{'127.0.0.1' if ops.host == '0.0.0.0' else ops.host}:{ops.port}/readyz")  # noqa: S104
+    return (str(said.get("status")), list(said.get("notes", ()))) if isinstance(said, dict) else ("", [])
 
 
-def _reached(url: str) -> tuple[int, Any]:
-    """As `_asked`, without a request: whether a connection is accepted."""
-    parts = urllib.parse.urlsplit(url)
+def _refusal(address: str, ca_file: str | None = None) -> str:
+    """Why no connection is made to an address; empty where one is accepted. `ca_file`: it must speak TLS, if it is
+    https, with a certificate of these authorities, empty for the system's."""
+    url = urllib.parse.urlsplit(address)
     try:
-        socket.create_connection((parts.hostname, _port(parts)), _CONNECT_S).close()
-    except OSError as error:
-        return 0, error
-    return 200, None
+        with socket.create_connection((url.hostname, _port(url)), _CONNECT_S) as sock:
+            if url.scheme == "https" and ca_file is not None:
+                trusted = ssl.create_default_context(cafile=ca_file or None)
+                trusted.wrap_socket(sock, server_hostname=url.hostname).close()
+    except (OSError, ValueError) as error:  # ValueError: no machine can have such a name
+        return str(getattr(error, "strerror", None) or error)
+    return ""
 
 
-def _asked(url: str) -> tuple[int, Any]:
-    """The status and the decoded JSON of an answer; 0 and the reason where there is none."""
+def _asked(url: str) -> tuple[str, Any]:
+    """Why there is no answer, empty where there is one, and its decoded JSON."""
     try:
         with urllib.request.urlopen(url, timeout=_CONNECT_S) as reply:  # noqa: S310 - http, our own address
-            return reply.status, json.loads(reply.read(_MOST_READ_BYTES))
+            return "", json.loads(reply.read(_MOST_READ_BYTES))
     except urllib.error.HTTPError as error:
         with contextlib.suppress(ValueError):
-            return error.code, json.loads(error.read(_MOST_READ_BYTES))
-        return error.code, None
+            return "", json.loads(error.read(_MOST_READ_BYTES))
+        return "", None
     except (OSError, ValueError, OverflowError, http.client.HTTPException) as error:
-        return 0, getattr(error, "reason", error)
+        return str(getattr(error, "reason", error)), None
 
 
 def _redis(installed: Installation) -> Iterator[Checked]:
@@ -398,14 +377,8 @@ def _connections(installed: Installation) -> Iterator[Checked]:
         key = f"{path}.{'proxy' if settings.proxy else name}"
         url = urllib.parse.urlsplit(settings.proxy or address)
         where = f"{'the proxy ' if settings.proxy else ''}{url.hostname}:{_port(url)}"
-        try:
-            with socket.create_connection((url.hostname, _port(url)), _CONNECT_S) as sock:
-                if url.scheme == "https":
-                    trusted = ssl.create_default_context(cafile=settings.ca_file or None)
-                    trusted.wrap_socket(sock, server_hostname=url.hostname).close()
-        except (OSError, ValueError) as error:  # ValueError: no machine can have such a name
-            reason = getattr(error, "strerror", None) or error
-            yield Checked(f"{where} does not answer: {reason}", f"see {key}, and the network between")
+        if why := _refusal(settings.proxy or address, settings.ca_file):
+            yield Checked(f"{where} does not answer: {why}", f"see {key}, and the network between")
         else:
             yield Checked(f"{where} accepts connections")
 
@@ -416,9 +389,8 @@ _NAME_CHARS = 128
 """Characters of a model's name that are compared and shown."""
 
 _NOT_ASKED = "was not asked"
-_LOOK = "look at the log of the upstream, and ask again"
-_CONNECTION = ("dns", "refused", "unreachable", "tls")
-"""Causes that are over where the upstream answers."""
+_NOT_REACHED = ("dns", "refused", "unreachable")
+"""Causes of which a proxy is to blame, if there is one."""
 
 _REMEDIES = {
     "dns": "no machine has this name: correct {key}, or mend the name resolution of this machine",
@@ -452,14 +424,17 @@ def _upstreams(installed: Installation) -> Iterator[Checked]:
 
 async def _seen(installed: Installation, path: str, model: Model, number: int) -> Checked:
     """What an upstream says now, and how its last call failed: many show their list to everybody."""
-    settings, note = model.upstreams[number], installed.last_note(model, number)
-    fault = note.partition(" failed last")[2].partition(": ")[2]
+    settings = model.upstreams[number]
+    head = f"upstream {settings.name or f'upstream-{number + 1}'} of {model.name} failed last"
     checked = await _asked_for_models(installed, path, model, settings)
+    note = next((note for note in installed.notes if note.startswith(head)), "")
     if not note:
         return checked
+    installed.notes.remove(note)
+    fault = note.removeprefix(head).partition(": ")[2]
     cause = " ".join(fault.split()[:2]).rstrip(":") if fault.startswith("status ") else fault
-    is_over = _NOT_ASKED not in checked.text and cause.partition(":")[0] in _CONNECTION
-    remedy = checked.remedy or ("" if is_over else _remedy(installed, path, settings, cause) or _LOOK)
+    is_over = _NOT_ASKED not in checked.text and cause.partition(":")[0] in (*_NOT_REACHED, "tls")
+    remedy = checked.remedy or ("" if is_over else _remedy(installed, path, settings, cause))
     return Checked(f"{checked.text}; its last call failed: {fault}", remedy)
 
 
@@ -467,8 +442,7 @@ async def _asked_for_models(installed: Installation, path: str, model: Model, se
     url, key = urllib.parse.urlsplit(settings.base_url), settings.api_key
     where = f"{model.name}: {settings.name or 'its upstream'} at {url.hostname}:{_port(url)}"
     if key is not None and not (key.reveal() and _has(installed.unit, key.credential)):
-        lacks = "cannot be read here" if key.reveal() else "is not there"
-        return Checked(f"{where} {_NOT_ASKED}: credential '{key.credential}' {lacks}")
+        return Checked(f"{where} {_NOT_ASKED}: credential '{key.credential}' cannot be read here")
     try:
         names = await listed_models(settings)
     except (UpstreamError, TimeoutError, OSError) as error:
@@ -510,21 +484,18 @@ def _fault(installed: Installation, path: str, where: str, settings: Upstream, e
     if getattr(error, "code", "") == NOT_SERVED or cause in ("status 400", "status 501"):
         hint = f"where calls fail too, correct {path}.base_url, which mostly ends in /v1"
         return Checked(f"{where} answers; its list of models could not be read ({cause or said}): {hint}")
-    what = "the proxy before it cannot be reached" if _by_proxy(settings, cause) else said
-    remedy = _remedy(installed, path, settings, cause) or remedy or _LOOK
-    return Checked(f"{where}: {what or 'it does not answer as it should'} ({cause or type(error).__name__})", remedy)
+    by_proxy = settings.proxy and cause in _NOT_REACHED
+    what = "the proxy before it cannot be reached" if by_proxy else said or "it does not answer as it should"
+    told = f"{where}: {what} ({cause or type(error).__name__})"
+    return Checked(told, _remedy(installed, path, settings, cause, remedy))
 
 
-def _by_proxy(settings: Upstream, cause: str) -> bool:
-    return bool(settings.proxy) and cause in ("dns", "refused", "unreachable")
-
-
-def _remedy(installed: Installation, path: str, settings: Upstream, cause: str) -> str:
-    """What to do about a cause; empty where nothing is known."""
+def _remedy(installed: Installation, path: str, settings: Upstream, cause: str, said: str = "") -> str:
+    """What to do about a cause, else what the error `said`."""
     name = settings.api_key.credential if settings.api_key else f"that {path}.api_key names"
     file = installed.unit.load_credentials().get(name) if installed.unit else None
-    return _REMEDIES.get(cause, "").format(
-        path=path, key=f"{path}.{'proxy' if _by_proxy(settings, cause) else 'base_url'}",
+    return _REMEDIES.get(cause, said or "look at the log of the upstream, and ask again").format(
+        path=path, key=f"{path}.{'proxy' if settings.proxy and cause in _NOT_REACHED else 'base_url'}",
         credential=file or f"the credential {name}", restart=RESTART if installed.unit else "restart the gateway",
     )  # fmt: skip
 
@@ -535,5 +506,5 @@ def _port(url: urllib.parse.SplitResult) -> int:
 
 _CHECKS: tuple[Callable[[Installation], Iterator[Checked]], ...] = (
     _running, _units, _python, _extras, _files, _plain_headers, _guardrail, _disk, _redis, _keys, _connections,
-    _upstreams,
+    _upstreams, _notes,
 )  # fmt: skip

@@ -309,27 +309,26 @@ class _ReadTimer:
         self._response.close()
 
 
-def _told(fault: UpstreamError, cause: str) -> UpstreamError:
+def caused(fault: UpstreamError, cause: str) -> UpstreamError:
+    """The error, with the cause that the operator is told."""
     fault.cause = cause
     return fault
 
 
-_EXPIRED, _WRONG_NAME, _WRONG_ADDRESS = 10, 62, 64
+_EXPIRED, _WRONG_NAME = 10, (62, 64)
 """Codes of OpenSSL (X509_V_ERR_CERT_HAS_EXPIRED, X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH)."""
 
 
 def _certificate_refused(error: aiohttp.ClientConnectorCertificateError) -> UpstreamError:
     """What is wrong with the upstream's certificate, without its name or address."""
     code = getattr(error.certificate_error, "verify_code", 0)
-    other_name = ("is for another name", "the operator must write that name into base_url")
     reason, remedy = {
         _EXPIRED: ("has expired", "it must be renewed there"),
-        _WRONG_NAME: other_name,
-        _WRONG_ADDRESS: other_name,
+        **dict.fromkeys(_WRONG_NAME, ("is for another name", "the operator must write that name into base_url")),
     }.get(code, ("is of an unknown authority", "the operator must name it in ca_file"))
     fault = UpstreamError(f"the upstream's certificate {reason}; {remedy}", code=CERTIFICATE)
     fault.retryable = False
-    return _told(fault, f"tls: the certificate {reason}")
+    return caused(fault, f"tls: the certificate {reason}")
 
 
 def _cause(error: BaseException) -> str:
@@ -397,24 +396,24 @@ class HttpClient:
                 response = await self._ask(method, url, body, headers)
         except aiohttp.ClientHttpProxyError as error:
             fault = UpstreamError(f"the proxy before the upstream answered {error.status}", code=UNREACHABLE)
-            raise _told(fault, f"proxy status {error.status}") from None
+            raise caused(fault, f"proxy status {error.status}") from None
         except aiohttp.ClientConnectorCertificateError as error:
             raise _certificate_refused(error) from error
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            raise _told(UpstreamError("the upstream cannot be reached", code=UNREACHABLE), _cause(error)) from error
+            raise caused(UpstreamError("the upstream cannot be reached", code=UNREACHABLE), _cause(error)) from error
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError, ConnectionError) as error:
             fault = UpstreamError("the upstream closed the connection without an answer", code=DISCONNECTED)
-            raise _told(fault, "disconnected") from error
+            raise caused(fault, "disconnected") from error
         except TimeoutError:
             fault = UpstreamTimeout(f"the upstream did not begin to answer within {first_byte_s:g} s")
-            raise _told(fault, "timeout") from None
+            raise caused(fault, "timeout") from None
         except (aiohttp.ClientError, ValueError) as error:
             if are_headers_too_large(error):
                 raise UpstreamError(_LARGE_HEADERS, code="upstream_headers_too_large") from error
             raise UpstreamError("the upstream's answer is not valid HTTP") from error
         if 300 <= response.status < 400:
             response.close()
-            raise _told(UpstreamError(_REDIRECT), f"status {response.status}")
+            raise caused(UpstreamError(_REDIRECT), f"status {response.status}")
         return response
 
     async def _ask(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> aiohttp.ClientResponse:

@@ -16,7 +16,7 @@ from gateway.config.settings import Upstream
 from gateway.domain import ANTHROPIC_VERSION, Json, Relay, RequestStats
 from gateway.errors import UpstreamError, UpstreamRefused
 from gateway.providers.egress import egress_of
-from gateway.providers.http import Answer, HttpClient, Timeouts, decoded_answer
+from gateway.providers.http import Answer, HttpClient, Timeouts, caused, decoded_answer
 from gateway.resilience.bounded_cache import BoundedCache
 from gateway.wire import sse
 from gateway.wire.openai_error import NOT_SERVED, error_in_answer, upstream_error
@@ -235,6 +235,4 @@ def _not_json(answer: Answer) -> UpstreamError:
     """The error of an answer with status 200 that no API gives, such as the page of a login."""
     is_page = answer.content_type in _PAGES
     what = "a web page, not JSON; the operator must correct its base_url" if is_page else "not a JSON object"
-    error = UpstreamError(f"the upstream's answer is {what}")
-    error.cause = "not json"
-    return error
+    return caused(UpstreamError(f"the upstream's answer is {what}"), "not json")
