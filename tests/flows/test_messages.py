@@ -108,6 +108,7 @@ MESSAGES: dict[str, tuple[dict[str, Any], str, dict[str, Any], list[Any], str]] 
     "a cut call": ({"content": None, "tool_calls": [{**CALL, "function": {"name": "add", "arguments": '{"a"'}}]},
                    "length", {"tools": [ADD]}, [("call_1", "add", {})], "max_tokens"),
     "a refusal": ({"content": None, "refusal": "no"}, "stop", {}, ["no"], "refusal"),
+    "a refusal after a text": ({"content": "so", "refusal": "no"}, "stop", {}, ["so", "no"], "refusal"),
     "nothing": ({"content": ""}, "stop", {}, [], "end_turn"),
 }  # fmt: skip
 

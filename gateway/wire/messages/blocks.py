@@ -36,7 +36,7 @@ from gateway.wire.messages.object import new_id
 from gateway.wire.untrusted_json import object_in
 
 _Key: TypeAlias = "int | str"
-"""What a piece belongs to: the index of a call, `text`, `thinking`, or `cited` for a text in a block of its own."""
+"""What a piece belongs to: the index of a call, `text`, `refusal`, `thinking`, or `cited`: a text in its own block."""
 
 
 class Blocks:
@@ -61,9 +61,10 @@ class Blocks:
         self._text: list[str] = []  # of the open block
         self._waiting: OrderedDict[_Key, list[Json]] = OrderedDict()
 
-    def text(self, text: str, citations: tuple[Json, ...] = ()) -> Iterator[Event]:
-        """A piece of text; one with citations is a block of its own."""
-        yield from self._take("cited" if citations else "text", {"text": text, "citations": citations})
+    def text(self, text: str, citations: tuple[Json, ...] = (), *, is_refusal: bool = False) -> Iterator[Event]:
+        """A piece of text; one with citations is a block of its own, and a refusal never goes on with a text's block."""
+        key = "cited" if citations else "refusal" if is_refusal else "text"
+        yield from self._take(key, {"text": text, "citations": citations})
 
     def thought(self, text: str) -> Iterator[Event]:
         """A piece of reasoning; nothing where the caller did not ask to see it."""

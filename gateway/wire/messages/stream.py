@@ -107,7 +107,8 @@ class MessageStream(AnswerWriter):
         match event:
             case TextPiece():
                 self._is_refused = self._is_refused or event.is_refusal
-                yield from self.blocks.text(event.text, citations_of(event.citations, self._contents))
+                citations = citations_of(event.citations, self._contents)
+                yield from self.blocks.text(event.text, citations, is_refusal=event.is_refusal)
             case ReasoningPiece(text):
                 yield from self.blocks.thought(text)
             case ClientCall(delta):
