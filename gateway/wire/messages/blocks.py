@@ -62,7 +62,7 @@ class Blocks:
         self._waiting: OrderedDict[_Key, list[Json]] = OrderedDict()
 
     def text(self, text: str, citations: tuple[Json, ...] = (), *, is_refusal: bool = False) -> Iterator[Event]:
-        """A piece of text; one with citations is a block of its own, and a refusal never goes on with a text's block."""
+        """A piece of text; one with citations is a block of its own, as is a refusal behind a text."""
         key = "cited" if citations else "refusal" if is_refusal else "text"
         yield from self._take(key, {"text": text, "citations": citations})
 
