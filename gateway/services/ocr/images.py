@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from gateway.domain import Json
-from gateway.errors import GatewayError, InvalidRequest
+from gateway.errors import InvalidRequest
 from gateway.ports import ImageSource
 from gateway.services.completion.images import MAX_IMAGE_BYTES
 from gateway.services.ocr.data_urls import decode_data_url, encode_base64, too_large
@@ -58,9 +58,10 @@ class ImageLoader:
         try:
             async with asyncio.TaskGroup() as group:
                 tasks.extend(group.create_task(self._load(source, turn, owner)) for source in sources)
-        except* GatewayError as errors:
-            # Any of several errors will do: the caller corrects one after the other.
-            raise _first(errors) from None
+        except ExceptionGroup as errors:
+            # Any of several errors will do: the caller corrects one after the other. Not `except*`: before 3.11.4,
+            # Python puts what is raised there into a group again.
+            raise errors.exceptions[0] from None
         return [task.result() for task in tasks]
 
     async def _load(self, source: OcrInput, turn: asyncio.Semaphore, owner: str) -> Image:
@@ -99,14 +100,6 @@ class ImageLoader:
 def _is_unbroken(url: str, mime: str, data: bytes) -> bool:
     """True when the URL's base64 has no white space, so that it is the same as `data` encoded again."""
     return len(url) - len(f"data:{mime};base64,") == -(-len(data) // 3) * 4
-
-
-def _first(errors: BaseExceptionGroup[GatewayError]) -> GatewayError:
-    error: BaseException = errors
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    assert isinstance(error, GatewayError)
-    return error
 
 
 def image_infos(images: list[Image]) -> list[Json]:
