@@ -20,7 +20,7 @@ MOST_BYTES_PER_CHAR = 24.0
 SIZE = 100_000
 """Characters of a text: at half the noise is as large as the bound, at double a run takes twice as long."""
 _CLASSES, _UNITS, _STARTS = 4, 16, 1
-_ONE_CHAR = (op.IN, op.LITERAL, op.NOT_LITERAL, op.ANY, op.CATEGORY)
+ONE_CHAR = (op.IN, op.LITERAL, op.NOT_LITERAL, op.ANY, op.CATEGORY)
 
 
 def repeats_groups(pattern: AnyPattern) -> bool:
@@ -29,7 +29,7 @@ def repeats_groups(pattern: AnyPattern) -> bool:
     while todo:
         for code, value in todo.pop():
             is_endless = code in (op.MAX_REPEAT, op.MIN_REPEAT) and value[1] is op.MAXREPEAT
-            if is_endless and (len(value[2]) != 1 or value[2][0][0] not in _ONE_CHAR):
+            if is_endless and (len(value[2]) != 1 or value[2][0][0] not in ONE_CHAR):
                 return True
             todo += below(code, value)
     return False

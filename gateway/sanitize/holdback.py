@@ -42,7 +42,7 @@ _MIN_KEY_CHARS, _KEY_HEAD_CHARS = 8, 64
 """Letters and digits from which on a text with a digit counts as a long number or key, and where they must
 stand."""
 _PUNCTUATION = ".,;:!?\"'()[]{}<>*_`~\u2014\u2013\u2018\u2019\u201c\u201d\u2026"
-_SPELT_BACKWARDS = re.compile(rb"[ \t\r\n]{0,3}+(?:[A-Za-z0-9@.+_-](?:[ \t\r\n]{1,3}+|\Z))++")
+_SPELT_BACKWARDS = re.compile(rb"[ \t\r\n]{0,3}+(?:[A-Za-z0-9@.+_-](?:[ \t\r\n]{1,3}+|\Z)|(?!))++")
 _SPACES = b" \t\n\r\x0b\x0c"
 _LINE_FEED = 0x0A
 _LOWER_BLANKED = bytes(range(256)).lower().replace(b"\t", b" ").replace(b"\n", b" ")
@@ -156,7 +156,7 @@ def _quotation_start(text: bytes, begin: int, least: int) -> int:
 
 
 _OPENED = re.compile(
-    rb"((?:[:=]>?|\b(?:is|was))[ \t]{0,4}[@A-Za-z]{0,2}\\{0,7}([\"'`])|>)(?:(?(2)(?!\2)[^\n\\]|[^\n<>\\])|\\.)*+\Z"
+    rb"((?:[:=]>?|\b(?:is|was))[ \t]{0,4}[@A-Za-z]{0,2}\\{0,7}([\"'`])|>)(?:(?(2)(?!\2)[^\n\\]|[^\n<>\\])|\\.|(?!))*+\Z"
 )
 _MAX_QUOTED_CHARS, _NAME_CHARS = 640, 80
 """The longest quotation that is one value (512 characters), with its name."""

@@ -12,13 +12,14 @@ import orjson
 _QUOTE = re.compile(r'(?<!\\)\\*+"')
 _TOKEN = re.compile(r'(?<!\\)\\*+"|[{}\[\]]')
 _BEGINS_JSON = re.compile(
-    r"(?:\s|\\{1,64}+[nrt]){0,64}+[\[{](?:[\s\[\]{},:0-9.eE+-]|\\{1,64}+[nrt]|true|false|null){0,64}+"
+    r"(?:\s|\\{1,64}+[nrt]|(?!)){0,64}+[\[{](?:[\s\[\]{},:0-9.eE+-]|\\{1,64}+[nrt]|true|false|null|(?!)){0,64}+"
 )
 """What stands before the first quotation mark of a string that holds JSON."""
 _PARTS = sorted(
     {word[low:high] for word in ("true", "false", "null") for low in range(5) for high in range(low + 1, 6)}
 )
-_BETWEEN = re.compile(r"(?:[\s,:0-9.eE+-]|\\++[nrt]?|(?:" + "|".join(filter(None, _PARTS[::-1])) + ")(?![A-Za-z]))*+")
+_WORDS = "|".join(filter(None, _PARTS[::-1]))
+_BETWEEN = re.compile(rf"(?:[\s,:0-9.eE+-]|\\++[nrt]?|(?:{_WORDS})(?![A-Za-z])|(?!))*+")
 """What may stand between the strings and brackets of a document: other words end it. Pieces are cut anywhere, also in
 `true`, `false` and `null`."""
 _MAX_HEAD_CHARS, _MAX_DEPTH = 64, 6

@@ -186,7 +186,7 @@ _MIN_ENCODED_CHARS = 16
 _ENCODED = searcher(re2.compile(rb"[A-Za-z0-9+/_-]{16,}"))
 _ENCODED_WORD = re.compile(rb"[A-Za-z0-9+/_-]++={0,2}")
 _ROWS = re.compile(rb"([A-Za-z0-9+/_-]{60,76})(?:\r?\n[ \t]{0,16}[A-Za-z0-9+/_-]{1,76}={0,2})+")
-_HEX = re.compile(rb"(?:[0-9A-Fa-f]{2}){8,}+")
+_HEX = re.compile(rb"(?:[0-9A-Fa-f]{2}|(?!)){8,}+")
 _PROBE_CHARS = 64
 """The start of a longer base64 word is decoded first, and the rest only if this is text."""
 

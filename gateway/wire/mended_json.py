@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 _SURROGATES = re.compile(
-    rb"(?<!\\)((?:\\\\)*+)\\u(?:[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|([dD][89a-fA-F][0-9a-fA-F]{2}))"
+    rb"(?<!\\)((?:\\\\|(?!))*+)\\u(?:[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|([dD][89a-fA-F][0-9a-fA-F]{2}))"
 )
 """A pair of escaped surrogates, or half of one, with the escaped backslashes before it."""
 _REPAIRED_BYTES, _MAX_TO_CUT = 1 << 15, 1 << 12

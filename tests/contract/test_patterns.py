@@ -14,13 +14,16 @@ import re
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from re import _constants as op  # type: ignore[attr-defined]  # the standard library's own parser of patterns
+from re import _parser  # type: ignore[attr-defined]
+from typing import Any
 
 import pytest
 
 from bench.growth import MOST_GROWTH, SIZES, careful_look, grows, growth, quick_look
 from bench.pattern_finder import AnyPattern, Found, PatternCall, pattern_calls, patterns_of, reachable
-from bench.pattern_memory import MOST_BYTES_PER_CHAR, bytes_per_char, repeats_groups
-from bench.pattern_strings import texts
+from bench.pattern_memory import MOST_BYTES_PER_CHAR, ONE_CHAR, bytes_per_char, repeats_groups
+from bench.pattern_strings import below, texts
 from gateway.sanitize.detectors import cards, vendor_tokens
 from tests.support.cpu_time import takes_less
 
@@ -143,6 +146,42 @@ def test_a_quadratic_pattern_is_noticed(source: str) -> None:
 @pytest.mark.slow
 def test_a_quadratic_pattern_is_noticed_at_much_larger_inputs_too() -> None:
     assert grows(_search(re.compile("a[^z]*z")), "a".__mul__) is not None
+
+
+def shows_what_failed(pattern: AnyPattern) -> bool:
+    """Whether a group is repeated possessively without `(?!)` as its last alternative.
+
+    Before Python 3.11.5, and Debian 12 has 3.11.2, such a match ends where its last, failed repetition came to
+    (python/cpython#106052, read 2026-11-29): `(?:a(?!b))*+` matches all of `aab`. The alternative that never matches
+    is tried last, from where the repetition began.
+    """
+    todo: list[Any] = [_parser.parse(pattern.pattern, pattern.flags)]
+    while todo:
+        for code, value in todo.pop():
+            if code is op.POSSESSIVE_REPEAT and (len(value[2]) != 1 or value[2][0][0] not in ONE_CHAR):
+                [(inner, branches), *more] = value[2]
+                if more or inner is not op.BRANCH or repr(branches[1][-1]) != repr(_parser.parse("(?!)")):
+                    return True
+            todo += below(code, value)
+    return False
+
+
+def test_a_possessive_group_ends_at_its_last_whole_repetition_in_every_python() -> None:
+    assert [where for where, pattern in every_pattern() if shows_what_failed(pattern)] == []
+
+
+@pytest.mark.parametrize(
+    ("source", "is_wrong"),
+    [
+        ("(?:ab)*+", True),
+        ("(?:ab|c)*+", True),
+        ("(?:a(?:bc)++|(?!))*+", True),
+        ("(?:ab|(?!))*+", False),
+        ("a*+", False),
+    ],
+)
+def test_a_possessive_group_without_a_last_resort_is_noticed(source: str, is_wrong: bool) -> None:
+    assert shows_what_failed(re.compile(source)) is is_wrong
 
 
 @pytest.mark.slow

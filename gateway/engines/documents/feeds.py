@@ -47,7 +47,7 @@ _LEVELS = {f"h{level}": f"h{min(6, level + _ITEM_LEVEL)}" for level in range(1, 
 _REFERENCE = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,31}|#\d{1,7}|#[xX][0-9a-fA-F]{1,6});")
 _XML_ROOT = re.compile(
     rb"\A(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?\s*+"
-    rb"(?:<(?:!--(?:[^-]|-(?!->)){0,1000}+--|!DOCTYPE[^\[>]{0,300}+(?:\[[^\]]{0,3000}+\]\s*+)?|\?[^>]{0,1000}+)>\s*+){0,8}+"
+    rb"(?:<(?:!--(?:[^-]|-(?!->)|(?!)){0,1000}+--|!DOCTYPE[^\[>]{0,300}+(?:\[[^\]]{0,3000}+\]\s*+)?|\?[^>]{0,1000}+)>\s*+|(?!)){0,8}+"
     rb"<(?:rss|feed|(?:\w{1,20}+:)?RDF)[\s>]"
 )
 """The root element of a feed after declarations, comments and style sheets. The HTML standard has browsers look for the

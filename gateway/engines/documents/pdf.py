@@ -29,7 +29,7 @@ MAX_COMPARED_LINES = 1_000
 """Lines of a page that are compared, each with all others, for headings in bold and texts side by side."""
 IN_GRID = 0.5
 """Share of a line inside the rules of a table from which it is part of it."""
-_LEADER = re.compile(r" ?(?:[.·…‥] ?+){8,}+")
+_LEADER = re.compile(r" ?(?:[.·…‥] ?+|(?!)){8,}+")
 _PAGE_NUMBER = re.compile(r"(?:[0-9]{1,5}|[ivxlcIVXLC]{1,8})(?=\s|$)")
 _SECTION_NUMBER = re.compile(r"(?:[0-9A-Z]{1,3}\.){0,7}[0-9A-Z]{1,3}\.?(?=\s)")
 

@@ -18,7 +18,7 @@ from yarl import URL
 from gateway.engines.fetch.errors import NO_NAME_SERVER, NO_SUCH_HOST, NOT_PUBLIC, SkippedUrl
 from gateway.resilience.bounded_cache import BoundedCache
 
-_DOCUMENT = re.compile(r"/docs/(?:(?!\.{1,2}(?:/|$))[A-Za-z0-9._-]++/?+)*+")
+_DOCUMENT = re.compile(r"/docs/(?:(?!\.{1,2}(?:/|$))[A-Za-z0-9._-]++/?+|(?!))*+")
 """Documentation paths as they are sent: names of letters, digits, dots, hyphens and underscores, no dot segment."""
 
 _LOCALHOST = "localhost"  # the only name that may lead to the listener: RFC 6761 §6.3 fixes its meaning

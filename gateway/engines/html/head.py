@@ -33,7 +33,7 @@ _DATE_META = (
 _JSON_LD_DATE = re.compile(r'"datePublished"\s*:\s*"(\d{4}-\d{2}-\d{2})')
 _JSON_LD_TYPE = re.compile(r'"@type"\s*:\s*(?:\[\s*)?"([A-Za-z]{1,40})"')
 _JSON_LD_TEXT = re.compile(
-    r'"(?:description|articleBody|text|reviewBody|headline|name)"\s*:\s*"(?=(?:[^"\\]|\\.){20})((?:[^"\\]++|\\.)*+)"'
+    r'"(?:description|articleBody|text|reviewBody|headline|name)"\s*:\s*"(?=(?:[^"\\]|\\.){20})((?:[^"\\]++|\\.|(?!))*+)"'
 )
 _ESCAPES = re.compile(r"\\[nrt\"/]|<[^>]{1,200}>|&\w{2,6};")
 _BINARY = re.compile(

@@ -22,11 +22,11 @@ _MAX_SHEET_CHARS = 2_000_000
 _REMEMBERED = 4_096  # declarations and values that a process remembers
 _URL = r"[rR][lL]\(\s*+(?![\"'])[^)]*+\)?"
 _NOISE = re.compile(  # each begins with one letter or sign, so that the search skips all others
-    rf"/\*.*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*+\"?|'(?:[^'\\\n]|\\.)*+'?|u{_URL}|U{_URL}|<!--|-->", re.DOTALL
+    rf"/\*.*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.|(?!))*+\"?|'(?:[^'\\\n]|\\.|(?!))*+'?|u{_URL}|U{_URL}|<!--|-->", re.DOTALL
 )
 _ESCAPE = re.compile(r"\\([0-9a-fA-F]{1,6})\s?")
-_STATEMENTS = re.compile(r"\A(?:\s*+@[^;]*+;)++")  # such as `@import "x";`
-_SELECTOR = re.compile(r"(?:([\w-]*+)((?:\.[\w-]++)*+)\s++)?([\w-]*+)((?:\.[\w-]++)*+)")
+_STATEMENTS = re.compile(r"\A(?:\s*+@[^;]*+;|(?!))++")  # such as `@import "x";`
+_SELECTOR = re.compile(r"(?:([\w-]*+)((?:\.[\w-]++|(?!))*+)\s++)?([\w-]*+)((?:\.[\w-]++|(?!))*+)")
 _LENGTH = re.compile(r"([+-]?(?:\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})(?:e[+-]?\d)?)([a-z%]{0,5})")
 _CALC = re.compile(r"calc\(([^()]*)\)")
 _PIXELS = {

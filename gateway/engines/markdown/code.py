@@ -49,7 +49,7 @@ def code_text(pre: Any) -> str:
         _collect(pre, texts, None, 0)
     text = _joined(texts, _line_numbers(texts))
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u00a0", " ")
-    return re.sub(r"^(?:[ \t]*+\n)++", "", text).rstrip()
+    return re.sub(r"^(?:[ \t]*+\n|(?!))++", "", text).rstrip()
 
 
 def language_of(pre: Any) -> str:

@@ -27,7 +27,7 @@ _BLANK_INSIDE = re.compile(
 )
 _NO_TEXT = re.compile("|".join(f"{_OPEN[mark]}{_CLOSE[mark]}|{_CLOSE[mark]}{_OPEN[mark]}" for mark in _OPEN))
 """An empty pair, and two pairs side by side, which are one."""
-_EDGE_SIGNS = r"(?:(?![\[\]`<>\\$&;!*_~\ufdd0-\ufddf])[^\w\s]){1,64}+"
+_EDGE_SIGNS = r"(?:(?![\[\]`<>\\$&;!*_~\ufdd0-\ufddf])[^\w\s]|(?!)){1,64}+"
 _FIRST_SIGNS, _LAST_SIGNS = re.compile(_EDGE_SIGNS), re.compile(_EDGE_SIGNS + r"\Z")
 MAX_DEPTH = 150  # nesting from which elements are written as their text alone
 _OTHER_BLANKS = r"\t\n\r\f\v\u00a0\u2028\u2029"

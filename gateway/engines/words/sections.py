@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote
 from gateway.domain import Json
 
 _LINE = re.compile(r"([^\r\n]*)(?:\r\n?|\n|\Z)")
-_FENCE_LINE = re.compile(r"((?:[ \t]|>|[-+*][ \t]|\d{1,9}[.)][ \t]){0,64}+)(`{3,}+(?=[^`]*$)|~{3,}+)")
+_FENCE_LINE = re.compile(r"((?:[ \t]|>|[-+*][ \t]|\d{1,9}[.)][ \t]|(?!)){0,64}+)(`{3,}+(?=[^`]*$)|~{3,}+)")
 """The marks of the quotes and list items around a fence, and the fence's own."""
 _ITEM = re.compile(r"[ \t>]{0,64}+(?:[-+*]|\d{1,9}[.)])[ \t]+")
 _MARK = re.compile(r"(?:[-+*]|\d[.)])[ \t]")

@@ -45,7 +45,7 @@ _RUN, _LONG_RUN, _RUN_WITH_DECIMALS = (
 )
 """(any run of six characters or more; of nine; of six, decimal numbers included). `(?<!dd)` starts at a first digit."""
 _DECIMAL_00 = re.compile(rb"00\d{1,3}\.\d{6}")
-_JOINED = re.compile(rb"d(?:s{0,2}+d)*+")
+_JOINED = re.compile(rb"d(?:s{0,2}+d|(?!))*+")
 _MIN_DIGITS = 6
 """The digits of the shortest telephone number that is detected behind a word."""
 _MARGIN_CHARS = 160

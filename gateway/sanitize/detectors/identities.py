@@ -54,7 +54,7 @@ _MIN_DIGITS = 4
 """The digits of an id."""
 _TOKEN = re.compile(rb"[A-Za-z0-9]+")
 _DIGIT_CLASS = bytes(0x64 if 0x30 <= code <= 0x39 else 0x78 for code in range(256))
-_CHAIN = re.compile(rb"[A-Za-z0-9]++(?:[ ./_-]{1,2}+[A-Za-z0-9]++)*+")
+_CHAIN = re.compile(rb"[A-Za-z0-9]++(?:[ ./_-]{1,2}+[A-Za-z0-9]++|(?!))*+")
 
 
 def digit_classes(text: bytes) -> bytes:
@@ -156,7 +156,7 @@ _LABEL_GAP = re.compile(
 _SIGN = re.compile(rb"[:=#\"']|\bn\x03|\b(?:no|nr|num|number|nummer|numero|is|ist|est|es)\b")
 NO_ID = re.compile(
     rb"\A(?:(?:19|20)\d\d[-./ ][01]?\d[-./ ][0-3]?\d.*|[0-3]?\d[-./][01]?\d[-./](?:19|20)\d\d"  # dates
-    rb"|(?:(?:100644|100755|120000|160000|040000|000000)[ .]*+)++"  # modes of git
+    rb"|(?:(?:100644|100755|120000|160000|040000|000000)[ .]*+|(?!))++"  # modes of git
     rb"|\d{1,3}(?:\.\d{1,4}){1,4} .*|[\d.]+ +[\d.]+[.][\d.]+.*|[A-Za-z]{1,2}\d{4,5})"  # versions and releases
 )
 _DIGIT = re.compile(rb"[0-9]")

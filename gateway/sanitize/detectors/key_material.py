@@ -57,7 +57,7 @@ _DIGIT = re.compile(rb"[0-9]")
 
 _KEY_BODY = re.compile(
     rb"-----BEGIN (?:(?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?|OpenVPN [A-Za-z0-9 -]{1,30})-----"
-    rb"(?:[A-Za-z0-9+/=]{1,200}(?![A-Za-z0-9-])|[:,-]|\s|\\n|\\r)*+"
+    rb"(?:[A-Za-z0-9+/=]{1,200}(?![A-Za-z0-9-])|[:,-]|\s|\\n|\\r|(?!))*+"
 )
 _KEY_END = re.compile(rb"-----END (?:(?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?|OpenVPN [A-Za-z0-9 -]{1,30})-----")
 _WHOLE_ROW = re.compile(rb"[A-Za-z0-9+/]{32,76}={0,2}[ \t\r]{0,4}")

@@ -71,7 +71,7 @@ _AWS_SECRET = re.compile(
 _FILLER = re.compile(rb"x{5}|X{5}|(?<![A-Za-z])(?:your|Your|YOUR)|(?i:placeholder)")
 """A placeholder for a token in documentation, with the maker's prefix. Shorter rows and letters of both cases come in
 random tokens (one in 1,000)."""
-_WORDS = re.compile(rb"[a-z]{2,6}(?:[_.-](?:[0-9]{1,2}|[A-Z]?[a-z]{2,}[A-Za-z]*))++")
+_WORDS = re.compile(rb"[a-z]{2,6}(?:[_.-](?:[0-9]{1,2}|[A-Z]?[a-z]{2,}[A-Za-z]*)|(?!))++")
 _MIN_DIFFERENT = 8
 """24 random hexadecimal characters have 12.5 different ones on average, rarely fewer than eight."""
 
@@ -108,9 +108,9 @@ _FIND_TAILED = searcher(_TAILED)
 _TAILED_WORDS = (
     re.compile(
         rb"([A-Za-z][A-Za-z0-9]{1,11}(?:[_-][A-Za-z0-9]{2,8}){0,2})([_.:-])([A-Za-z0-9]{20,200})"
-        rb"((?:[_-][A-Za-z0-9_-]{1,200}|\.[A-Za-z0-9_-]{8,200}){0,3}+)"
+        rb"((?:[_-][A-Za-z0-9_-]{1,200}|\.[A-Za-z0-9_-]{8,200}|(?!)){0,3}+)"
     ),
-    re.compile(rb"([A-Za-z][A-Za-z0-9]{1,11})([_.:-])([A-Za-z0-9_-]{20,200})((?:\.[A-Za-z0-9_-]{8,200}){0,3}+)"),
+    re.compile(rb"([A-Za-z][A-Za-z0-9]{1,11})([_.:-])([A-Za-z0-9_-]{20,200})((?:\.[A-Za-z0-9_-]{8,200}|(?!)){0,3}+)"),
 )
 """A tail of letters and digits, which behind a part may have signs; and one of base64, with signs anywhere."""
 _FILE_GOES_ON = re.compile(rb"[.@/\\:][A-Za-z0-9]|\(")

@@ -24,7 +24,7 @@ _COUNTRY = re.compile(r"[A-Za-z]{2}")
 _COUNTRIES: Mapping[str, str] = {
     code.upper(): name for name, codes in schemas.load("country")["x-codes"].items() for code in codes
 }
-_HOST = re.compile(r"[\w-]++(?:\.[\w-]++)*+")
+_HOST = re.compile(r"[\w-]++(?:\.[\w-]++|(?!))*+")
 _PLACE = ("city", "region", "country", "timezone")
 SIZES = ("low", "medium", "high")
 SEARCH, OPEN, FIND = "web_search", "open_page", "find_in_page"

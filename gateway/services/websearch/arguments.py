@@ -31,7 +31,7 @@ _TIMESTAMP = re.compile(r"(\d{4}-\d{2}-\d{2})[Tt ]\d{2}:\d{2}[\d:.]{0,20}([Zz]|[
 """A date with a time of the day (RFC 3339), of which the day counts."""
 _SEPARATORS = re.compile(r"[\s,;]+")
 _WEB_ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
-_DOMAIN = re.compile(r"^[\w-]{1,63}+(\.[\w-]{1,63}+){1,126}+$")
+_DOMAIN = re.compile(r"^[\w-]{1,63}+(?:\.[\w-]{1,63}+|(?!)){1,126}+$")
 """What several of in one string are a list: addresses of pages, and domains. Others, such as regular expressions, may
 hold blanks and commas themselves."""
 

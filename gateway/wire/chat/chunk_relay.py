@@ -23,7 +23,7 @@ from gateway.wire import sse
 from gateway.wire.untrusted_json import table_in, tables_in, utf8_size
 
 _CONTENT_KEY = re.compile(rb'"content"\s*:\s*"')
-_PLAIN_TEXT = re.compile(rb'(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}))*+')
+_PLAIN_TEXT = re.compile(rb'(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u(?![dD][89a-fA-F])[0-9a-fA-F]{4})|(?!))*+')
 """The inside of a JSON string (RFC 8259 §7) without escaped surrogates: whether two of them form a pair is left to the
 decoder."""
 MAX_RELAYED_BYTES = 16_384

@@ -21,7 +21,7 @@ from gateway.wire.responses.tool_names import ToolRef
 
 _CUT = re.compile(
     r'\A\s*+\{\s*+(?:"\w*+(?:"\s*+(?::\s*+(?:'
-    r'"((?:[^"\\]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+)(?:\\(?:u[0-9a-fA-F]{0,3})?)?)?)?)?)?'
+    r'"((?:[^"\\]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|(?!))*+)(?:\\(?:u[0-9a-fA-F]{0,3})?)?)?)?)?)?'
 )
 """The beginning of an object with one string, of which the first group is what there is of it."""
 
