@@ -87,7 +87,9 @@ class JsonBody:
             self._problem = "is empty; send a JSON object"
             if raw.strip():
                 place = f"(line {error.lineno}, column {error.colno})"
-                self._problem = f"is not valid JSON in UTF-8: {error.msg} {place}"
+                # orjson reserves a place for each value that so many bytes can be expected to hold
+                what = "too many brackets are open" if error.msg.startswith("failed to allocate") else error.msg
+                self._problem = f"is not valid JSON in UTF-8: {what} {place}"
         else:
             self._may_be_deep = size > _COUNTED_BYTES or raw.count(b"[") + raw.count(b"{") > MAX_DEPTH
 

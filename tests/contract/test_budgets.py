@@ -38,7 +38,7 @@ BUDGETS = {
     "tests": 49569,
     "top": 940,
     "web": 3810,
-    "wire": 7219,
+    "wire": 7220,
 }
 """Lines of code by room: a folder of `gateway/`, `top` for its own files, and the trees `tests` and `bench`."""
 _NO_CODE = {
