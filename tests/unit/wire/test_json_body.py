@@ -125,7 +125,8 @@ async def test_a_body_nested_too_deeply_is_bad(filler: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("raw", "said"), [(b"", "is empty"), (b" \n", "is empty"), (b"{", "is not valid JSON in UTF-8"), (b"[" * 300, "brackets are open")]
+    ("raw", "said"),
+    [(b"", "is empty"), (b" \n", "is empty"), (b"{", "is not valid JSON in UTF-8"), (b"[" * 300, "brackets are open")],
 )
 async def test_what_is_wrong_with_a_body_is_said(raw: bytes, said: str) -> None:
     with pytest.raises(BadJson, match=said):
