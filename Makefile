@@ -71,7 +71,7 @@ else
 endif
 
 # Without the contract tests: they are three minutes of CPU, mostly patterns timed, and `make check` runs them.
-test-fast: $(VENV)/.installed-dev  ## unit tests and flows in one process, nothing measured or tried exhaustively: under two minutes on two cores
+test-fast: $(VENV)/.installed-dev  ## unit tests and flows in one process, without what waits, measures or tries all: about a minute on two cores
 	$(PARALLEL) -m "$(SUITE) and not slow and not alone" $(or $(TESTARGS),tests/unit tests/flows)
 
 test-system: $(VENV)/.installed-dev  ## tests that need npm, a browser, PostgreSQL or systemd; each is skipped without it

@@ -398,6 +398,7 @@ async def test_another_key_never_sees_a_value(masked: Stage, door: Door) -> None
 
 
 @row("ends with its key", cases=("revoked", "expired"))
+@pytest.mark.slow
 async def test_what_runs_ends_with_its_key(plain: Stage, door: Door, case: str) -> None:
     key, held = plain.make_key(), plain.will(Play(holds=True))
     async with door.opened(plain, key) as way, asking(way, held) as task:
@@ -490,6 +491,7 @@ async def burst(stage: Stage, door: Door, key: str, text: str, fields: dict[str,
 
 
 @row("reserved before", (*DOORS, *ROUTES), ("output", "output by another field", "hidden output", "input"))
+@pytest.mark.slow
 async def test_calls_at_once_never_exceed_a_budget_together(plain: Stage, door: Door, case: str) -> None:
     """The model says as much as it was allowed by any field, or thinks so much and shows a word of it, or reads every
     character that it gets."""
@@ -618,6 +620,7 @@ async def test_a_client_that_leaves_ends_its_call_unless_it_runs_in_the_backgrou
 
 
 @row("drain", (*DOORS, *ROUTES[1::2]))
+@pytest.mark.slow
 async def test_what_outlasts_a_drain_ends_with_an_error(plain: Stage, door: Door) -> None:
     held = plain.will(Play(holds=True))
     async with door.opened(plain) as way, asking(way, held) as task:
@@ -657,12 +660,14 @@ async def test_a_body_or_message_that_is_too_large_is_refused(small: Stage, door
 @pytest.mark.parametrize(
     "more", [b"\0\x80\0\0\0\0" * 4_100, b"\x8a\x80\0\0\0\0" * 20_100], ids=["empty frames", "pongs"]
 )
+@pytest.mark.slow
 async def test_a_socket_that_sends_frames_without_end_is_told_and_closed(plain: Stage, more: bytes) -> None:
     answer = await asyncio.wait_for(unfinished(plain, SOCKET, plain.server.key, more), LIMIT_S)
     assert b"too many small frames" in answer
 
 
 @row("unfinished")
+@pytest.mark.slow
 async def test_a_body_or_message_without_an_end_is_not_waited_for(small: Stage, door: Door) -> None:
     task = asyncio.create_task(unfinished(small, door, small.server.key))
     await asyncio.wait({task}, timeout=LIMIT_S)

@@ -97,6 +97,7 @@ async def test_results_are_masked_cut_and_without_invisible_characters(stage: St
     assert "4539" not in json.dumps(stage.server.calls)
 
 
+@pytest.mark.slow
 async def test_an_approved_call_that_takes_too_long_has_failed_and_the_model_is_told(stage: Stage) -> None:
     stage.server.waits = True
     status, data = await stage.respond(round_of("Sorry.", is_stream=False), input=APPROVED)

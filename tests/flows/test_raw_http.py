@@ -114,12 +114,14 @@ async def test_a_client_that_waits_for_continue_gets_it_and_is_answered(server: 
     assert body["error"]["type"] == "invalid_request_error"
 
 
+@pytest.mark.slow
 async def test_silent_and_half_spoken_connections_are_closed_in_time(start_gateway: StartGateway) -> None:
     server = await start_gateway("[server]\nheader_timeout_s = 0.5\n")
     assert await spoken(server, b"") == b""
     assert await spoken(server, b"GET /v1/models HTTP/1.1\r\nHost: x\r\nX: ") == b""
 
 
+@pytest.mark.slow
 async def test_an_idle_connection_outlives_the_headers_time_and_a_late_second_header_does_not(
     start_gateway: StartGateway,
 ) -> None:

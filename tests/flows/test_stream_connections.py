@@ -55,6 +55,7 @@ def connection_lines(head: list[str]) -> list[str]:
 
 
 @both
+@pytest.mark.slow
 async def test_over_1_1_the_connection_is_kept_and_no_more_said_of_it(
     server: InProcessGateway, path: str, body: object
 ) -> None:

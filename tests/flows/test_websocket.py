@@ -212,6 +212,7 @@ async def test_a_key_has_so_many_sockets_and_a_place_becomes_free(
                 await asyncio.sleep(0.02)
 
 
+@pytest.mark.slow
 async def test_a_drain_lets_turns_finish_says_so_and_closes(server: InProcessGateway, upstream: Upstream) -> None:
     gate = asyncio.Event()
 
