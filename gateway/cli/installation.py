@@ -6,8 +6,8 @@
 | 2     | `var` in this folder, where `gateway serve` has put keys | the state directory, the file it was started with |
 | 3     | the installed service                                    | file, variables, credentials and folders          |
 
-What was found, and not named, is told on standard error in one line, but for 2 where no service is installed. Imports
-neither the application nor an engine.
+A command that found its gateway by 2 or 3 says on standard error which one. It is silent where it found the gateway by
+2 and no service is installed. This module imports neither the application nor an engine.
 """
 
 import argparse

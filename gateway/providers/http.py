@@ -310,7 +310,7 @@ class _ReadTimer:
 
 
 def caused(fault: UpstreamError, cause: str) -> UpstreamError:
-    """The error, with the cause that the operator is told."""
+    """The same error, with `cause` set: the words for the operator's log."""
     fault.cause = cause
     return fault
 

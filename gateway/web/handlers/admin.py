@@ -30,8 +30,8 @@ from gateway.web.replies import JsonReply
 from gateway.web.state import CALL
 
 # Keys for the console, on the operations listener alone, for keys with the scope `admin`: listed, made, edited,
-# rotated and revoked. A new key is shown once, in the answer that made it. Whoever holds an admin key can make keys of
-# any scope.
+# rotated and revoked. The gateway shows a new key once, in the answer that made it. Whoever holds an admin key can make
+# keys of any scope.
 
 
 T = TypeVar("T")
