@@ -158,5 +158,5 @@ async def _fault_in(call: Call, pump: Coroutine[Any, Any, None]) -> GatewayError
             raise
         return fault
     except Exception as error:
-        return call.as_error(error)
+        return call.as_error(error).with_traceback(None)  # its frames lead to the caller, which holds it: a circle
     return None

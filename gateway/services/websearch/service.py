@@ -241,7 +241,7 @@ class WebSearchService:
             return UpstreamTimeout(f"the search provider {provider.name} did not answer in time")
         except (UpstreamError, EngineMissing) as error:
             told = "failed" if isinstance(error, UpstreamTimeout | UpstreamUnavailable) else told
-            return error
+            return error.with_traceback(None)  # its frames lead to the list that will hold it: a circle
         finally:
             if breaker is not None:
                 getattr(breaker, told)()
