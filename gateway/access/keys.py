@@ -285,7 +285,7 @@ class KeyRegistry(ABC):
             identity = old.identity or old.id
             record = replace(old, id=fresh.id, sha256=fresh.sha256, created=fresh.created, identity=identity)
             records.append(record)
-            self._log("rotated", record, of=key_id)
+            self._log("rotated", record, of=old.id)
         return key, record
 
     def _log(self, action: str, record: KeyRecord, of: str | None = None) -> None:
@@ -300,11 +300,14 @@ class KeyRegistry(ABC):
         return key, KeyRecord(id=key_id, name="", sha256=digest(key), scopes=(), created=now)
 
     def find(self, key_id: str, records: Iterable[KeyRecord] | None = None) -> KeyRecord:
-        """The record of a key, of those there are or of `records`. Raises NotFound, and as `read` does."""
-        for record in self.read() if records is None else records:
-            if record.id == key_id:
-                return record
-        raise NotFound(f"no key has the id '{key_id}'; see `gateway keys list`")
+        """The record of a key, of those there are or of `records`, by its id, or by its name where no other key has it.
+        Raises NotFound, and as `read` does."""
+        known = self.read() if records is None else list(records)
+        found = [each for each in known if each.id == key_id] or [each for each in known if each.name == key_id]
+        if len(found) != 1:
+            ids = f"the keys {', '.join(each.id for each in found)} have the name '{key_id}': give an id"
+            raise NotFound(ids if found else f"no key has the id or name '{key_id}'; see `gateway keys list`")
+        return found[0]
 
     def add(self, records: Iterable[KeyRecord]) -> list[KeyRecord]:
         """Add records as they are. Returns those that were added; ids that exist already are left as they are."""

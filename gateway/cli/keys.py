@@ -75,7 +75,7 @@ def add_commands(parsers: Parsers) -> None:
         if name == "import":
             action.add_argument("file", type=Path, metavar="FILE")
         elif name not in ("create", "list"):
-            action.add_argument("id", metavar="ID")
+            action.add_argument("id", metavar="ID", help="the key's id, or its name where no other key has it")
         add_json_option(action)
         add_state_options(action)
         action.add_argument("--keys-file", type=Path, metavar="FILE")
@@ -223,9 +223,11 @@ def _keys_erase(arguments: argparse.Namespace, environment: Environment) -> int:
 
 
 def _keys_rotate(arguments: argparse.Namespace, environment: Environment) -> int:
-    code = _show_key(*_registry(arguments, environment).rotate(arguments.id), as_json=arguments.json)
+    registry = _registry(arguments, environment)
+    old = registry.find(arguments.id).id
+    code = _show_key(*registry.rotate(old), as_json=arguments.json)
     if not arguments.json:
-        say(f"key {arguments.id} stays valid until it is revoked: `gateway keys revoke {arguments.id}`\n", sys.stderr)
+        say(f"key {old} stays valid until it is revoked: `gateway keys revoke {old}`\n", sys.stderr)
     return code
 
 

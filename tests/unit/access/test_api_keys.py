@@ -90,6 +90,17 @@ def test_rotation_gives_a_second_key_with_the_same_rights(path: Path) -> None:
     assert [each.entry()[1].identity for each in (record, rotated, third)] == [record.id] * 3
 
 
+def test_a_key_is_found_by_its_name_where_no_other_key_has_it(path: Path) -> None:
+    keys = KeyFile(path)
+    record = keys.create(REQUEST)[1]
+    assert keys.find(REQUEST.name) == record
+    keys.create(replace(REQUEST, name=record.id))
+    assert keys.find(record.id) == record, "an id comes before a name"
+    rotated = keys.rotate(REQUEST.name)[1]
+    with pytest.raises(NotFound, match=f"{record.id}, {rotated.id} have the name"):
+        keys.revoke(REQUEST.name)
+
+
 @pytest.mark.parametrize(
     ("changes", "fields"),
     [
