@@ -8,13 +8,13 @@ import argparse
 import asyncio
 import contextlib
 import multiprocessing
-import random
 import resource
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
+from bench.index import text_of
 from gateway.config.settings import Web
 from gateway.domain import CrawlRequest, WebCall
 from gateway.engines.crawl.engine import EngineDeps, LocalWebEngine
@@ -30,14 +30,9 @@ SITE_PAGES = 3000
 TURNS = 3
 
 
-def _words(number: int, count: int) -> str:
-    source = random.Random(number)
-    return " ".join(f"w{int(source.paretovariate(0.6)) % 40_000}" for _ in range(count))
-
-
 def _page(number: int) -> str:
     links = "".join(f'<li><a href="/p{(number * 7 + step) % SITE_PAGES}">Page {step}</a></li>' for step in range(1, 30))
-    body = "".join(f"<h2>Part {part}</h2><p>{_words(number * 10 + part, 80)}.</p>" for part in range(6))
+    body = "".join(f"<h2>Part {part}</h2><p>{text_of(number * 10 + part, 80)}.</p>" for part in range(6))
     code = "<pre><code class='language-python'>x = 1\nprint(x)</code></pre>"
     return (
         f"<html><head><title>Page {number}</title></head><body><nav><ul>{links}</ul></nav><main><h1>Page {number}</h1>"

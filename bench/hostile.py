@@ -1,15 +1,13 @@
-"""What hostile and odd inputs cost: `python -m bench.hostile [--size N] [--only NAME …] [--pairs]`.
+"""What hostile and odd inputs cost: `python -m bench.hostile [--size N] [--only NAME …]`.
 
 Prints for each reader of foreign content its dearest inputs, in CPU microseconds a byte (or a character), and how much
-that changes when the input is four times as large: 1.0 is linear. `--pairs` times every pattern of Python's `re` that
-the product has instead (`bench.pattern_pairs`). Inputs come from `bench.hostile_inputs` and are the same every time.
+that changes when the input is four times as large: 1.0 is linear. Inputs come from `bench.hostile_inputs` and are the
+same every time.
 """
 
 import argparse
 from collections.abc import Iterator
-from pathlib import Path
 
-from bench import pattern_pairs
 from bench.growth import FLOOR_S, once_s
 from bench.hostile_functions import MORE_READERS, READERS, Reader, answer
 
@@ -45,17 +43,9 @@ def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description="CPU time of hostile inputs")
     parser.add_argument("--size", type=int, default=_SIZE)
-    parser.add_argument(
-        "--only", nargs="*", default=[], help="readers or, with --pairs, parts of the names of patterns"
-    )
-    parser.add_argument("--pairs", action="store_true")
-    parser.add_argument("--kept", default=".linear_patterns.json", help="where --pairs keeps what was linear")
+    parser.add_argument("--only", nargs="*", default=[], help="names of readers")
     options = parser.parse_args()
-    if not options.pairs:
-        for line in report(options.size, options.only):
-            print(line, flush=True)
-        return
-    for line in pattern_pairs.report(options.only, Path(options.kept)):
+    for line in report(options.size, options.only):
         print(line, flush=True)
 
 

@@ -76,18 +76,9 @@ class Maker:
         part.mkdir(exist_ok=True)
         name = f"{kind}-{number:02}"
         file = f"{name}.{'jpg' if '-quality' in WEAR[how] else 'png'}"
-        shadow = (
-            "(",
-            "+clone",
-            "-sparse-color",
-            "Barycentric",
-            "0,0 white %w,%h #8a8a8a",
-            ")",
-            "-compose",
-            "Multiply",
-            "-composite",
-        )
-        run(CONVERT, str(picture), *WEAR[how], *(shadow if how == "phone" else ()), str(part / file))
+        shadow = "( +clone -sparse-color Barycentric 0,0_white_%w,%h_#8a8a8a ) -compose Multiply -composite"
+        shade = [word.replace("_", " ") for word in shadow.split()] if how == "phone" else []
+        run(CONVERT, str(picture), *WEAR[how], *shade, str(part / file))
         truth = {"category": kind, "file": file, "how": how, "text": text, "amounts": AMOUNT.findall(text)}
         truth["blocks"] = [{"kind": "text", "text": block} for block in text.split("\n\n")]
         (part / f"{name}.json").write_text(json.dumps({**truth, **more}, ensure_ascii=False))
@@ -121,14 +112,8 @@ class Maker:
     def chromium_picture(self, body: str, css: str, size: tuple[int, int], *flags: str) -> Path:
         page, picture = self.scratch / "page.html", self.scratch / "shot.png"
         page.write_text(_html(body, css))
-        run(
-            *CHROMIUM,
-            "--hide-scrollbars",
-            f"--window-size={size[0]},{size[1]}",
-            *flags,
-            f"--screenshot={picture}",
-            page.as_uri(),
-        )
+        window = f"--window-size={size[0]},{size[1]}"
+        run(*CHROMIUM, "--hide-scrollbars", window, *flags, f"--screenshot={picture}", page.as_uri())
         return picture
 
     def office_pdf(self, text: str, suffix: str) -> Path:
@@ -236,22 +221,8 @@ def _title(maker: Maker) -> str:
 
 def prints(maker: Maker) -> None:
     """Pages of one column, as printed, and as they come from a scanner or a phone."""
-    hows = cycle(
-        "clean",
-        "clean",
-        "clean",
-        "scan",
-        "clean",
-        "phone",
-        "clean",
-        "clean",
-        "tilt2",
-        "clean",
-        "faint",
-        "clean",
-        "blur",
-        "jpeg",
-    )
+    worn = "clean clean clean scan clean phone clean clean tilt2 clean faint clean blur jpeg"
+    hows = cycle(*worn.split())
     for number, font in enumerate((*SANS, *SERIF, *SANS)):
         body = f"<h1>{_title(maker)}</h1>" + "".join(
             f"<h2>{_title(maker)}</h2><p>{'</p><p>'.join(maker.paragraphs(2))}</p>" for _ in range(4)
@@ -267,23 +238,9 @@ def prints(maker: Maker) -> None:
 
 
 GOODS = [
-    "Copy paper",
-    "Fountain pen",
-    "Ring binder",
-    "Delivery",
-    "Desk lamp",
-    "Oat milk 1 l",
-    "Rye bread",
-    "Toner XL",
-    "USB cable 2 m",
-    "Stamps",
-    "Coffee beans",
-    "Soap",
-    "Battery AA x4",
-    "Notebook A5",
-    "Blue ink",
-    "Envelope C5",
-]
+    "Copy paper", "Fountain pen", "Ring binder", "Delivery", "Desk lamp", "Oat milk 1 l", "Rye bread", "Toner XL",
+    "USB cable 2 m", "Stamps", "Coffee beans", "Soap", "Battery AA x4", "Notebook A5", "Blue ink", "Envelope C5",
+]  # fmt: skip
 
 
 def _money(value: int, style: int) -> str:
@@ -424,12 +381,9 @@ def code(maker: Maker) -> None:
 
 COMMANDS = ("ls -l /usr/share/doc | tail -n +{n} | head -22", "dpkg -l | tail -n +{n} | head -18 | cut -c1-92", "df -h", "apt-cache policy bash grep | head -20", "sha256sum /usr/share/doc/bash/* 2>/dev/null | head -8", "cat /proc/meminfo | head -24", "ip addr 2>/dev/null || cat /proc/net/dev | cut -c1-90", "ls -lR /usr/share/doc/perl* | head -26")  # fmt: skip
 GROUNDS = (
-    ("#1e1e1e", "#d4d4d4"),
-    ("#300a24", "#ffffff"),
-    ("#002b36", "#93a1a1"),
-    ("#000000", "#00ff66"),
+    ("#1e1e1e", "#d4d4d4"), ("#300a24", "#ffffff"), ("#002b36", "#93a1a1"), ("#000000", "#00ff66"),
     ("#ffffff", "#222222"),
-)
+)  # fmt: skip
 
 
 def terminals(maker: Maker) -> None:
@@ -465,16 +419,10 @@ def _pods(maker: Maker) -> str:
 
 
 FORMULAS = (
-    "Planck's constant is 6.626 × 10⁻³⁴ J s",
-    "E = mc²",
-    "The rate fell to 10⁻³ per second",
-    "a² + b² = c²",
-    "H₂O and CO₂ at 25 °C",
-    "x₁ + x₂ ≤ 10⁶",
-    "1 m³ of air weighs 1.2 kg",
-    "10⁻⁹ m is one nanometre",
+    "Planck's constant is 6.626 × 10⁻³⁴ J s", "E = mc²", "The rate fell to 10⁻³ per second", "a² + b² = c²",
+    "H₂O and CO₂ at 25 °C", "x₁ + x₂ ≤ 10⁶", "1 m³ of air weighs 1.2 kg", "10⁻⁹ m is one nanometre",
     "Fₙ = Fₙ₋₁ + Fₙ₋₂",
-)
+)  # fmt: skip
 HTML_MARKS = str.maketrans(
     {c: f"<sup>{d}</sup>" for c, d in zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789−", strict=True)}
     | {c: f"<sub>{d}</sub>" for c, d in zip("₀₁₂₃ₙ₋", "0123n−", strict=True)}

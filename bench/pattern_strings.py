@@ -23,39 +23,20 @@ long lists of alternatives are seen in part; at double the run takes twice as lo
 _KEPT_CHARS = 1_024
 """Answers kept of what a part of one character matches: twice as many as the product's patterns have such parts (465).
 At half some are compiled again for each way; at double nothing more is kept."""
-_PROBES = [chr(code) for code in range(128)] + [
-    "\u00e9",
-    "\u00a0",
-    "\u0130",
-    "\u017f",
-    "\u212a",
-    "\u2028",
-    "\u4e00",
-    "\ud800",
-]
+_PROBES = [*map(chr, range(128)), *"\u00e9\u00a0\u0130\u017f\u212a\u2028\u4e00\ud800"]
 _OUTSIDE = "\x01"
 
 
 def classes(pattern: AnyPattern) -> list[str]:
     """One representative of each class of characters that the pattern tells apart."""
-    return [chars[0] for chars in _members(pattern)]
-
-
-def second_of_each(pattern: AnyPattern) -> list[str]:
-    """Another character of each class that has one."""
-    return [chars[1] for chars in _members(pattern) if len(chars) > 1]
-
-
-def _members(pattern: AnyPattern) -> list[list[str]]:
-    """The characters that are tried, by class."""
     tests = list(_char_tests(_parser.parse(pattern.pattern, pattern.flags), pattern))
     probes = dict.fromkeys([*_literals(pattern), *_PROBES])
-    by_class: dict[tuple[bool, ...], list[str]] = {}
+    by_class: dict[tuple[bool, ...], str] = {}
     for char in probes:
         if isinstance(pattern.pattern, bytes) and ord(char) > 255:
             continue
         text = char.encode("latin-1") if isinstance(pattern.pattern, bytes) else char
-        by_class.setdefault(tuple(test.match(text) is not None for test in tests), []).append(char)
+        by_class.setdefault(tuple(test.match(text) is not None for test in tests), char)
     return list(by_class.values())
 
 

@@ -1,9 +1,8 @@
-"""How much leaks, how much is masked wrongly, what it costs: `python -m bench.pii [--data DIR] [--presidio PYTHON]`.
+"""How much leaks, how much is masked wrongly, what it costs: `python -m bench.pii [--data DIR]`.
 
 `--data` holds `pii/labelled.jsonl` (texts with spans) and `pii/clean.jsonl` (texts that must pass unchanged), and
-`extract/ground-truth.jsonl` for article text. A labelled value has leaked when less than 80 % of it is masked.
-`--presidio` names a Python that has presidio-analyzer installed, in a venv of its own; without it that column is left
-out. CPU times are of one thread, the best of several runs.
+`extract/ground-truth.jsonl` for article text. A labelled value has leaked when less than 80 % of it is masked. CPU
+times are of one thread, the best of several runs.
 
 Documentation is a gate: where the set `docs` and its packages (`--docs /`) are there, the program ends with 1 when
 answers lose more than one value in 1,000 pages that does not look like a credential, or a planted secret stays in one.
@@ -14,7 +13,6 @@ import base64
 import json
 import os
 import random
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -74,29 +72,6 @@ def ours() -> Find:
     return lambda text: [(found.start, found.end) for found in scanner.scan(text)]
 
 
-class Presidio:
-    """A helper process in a Python of its own."""
-
-    def __init__(self, python: str) -> None:
-        command = [python, str(Path(__file__).with_name("pii_presidio.py"))]
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
-        self.cpu_s = 0.0
-
-    def __call__(self, text: str) -> list[Span]:
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.write(json.dumps(text) + "\n")
-        self._process.stdin.flush()
-        answer = json.loads(self._process.stdout.readline())
-        self.cpu_s = answer["cpu_s"]
-        return [(start, end) for start, end, _ in answer["spans"]]
-
-    def close(self) -> None:
-        self._process.kill()
-        self._process.wait()
-
-
 def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
@@ -117,25 +92,24 @@ def leaks(find: Find, labelled: Sequence[dict[str, Any]]) -> tuple[Counter[str],
     return total, leaked
 
 
-def print_quality(finders: dict[str, Find], data: Path) -> None:
+def print_quality(find: Find, data: Path) -> None:
     labelled, clean = lines(data / "labelled.jsonl"), lines(data / "clean.jsonl")
-    results = {name: leaks(find, labelled) for name, find in finders.items()}
-    print(f"{'leaked':<16}{'n':>6}" + "".join(f"{name:>12}" for name in finders))
+    total, leaked = leaks(find, labelled)
+    print(f"{'leaked':<16}{'n':>6}")
     for entity in STRUCTURED:
-        count = next(iter(results.values()))[0][entity]
-        if count:
-            print(f"{entity:<16}{count:>6}" + "".join(f"{leak[entity] / count:>12.3f}" for _, leak in results.values()))
-    print(f"{'all':<22}" + "".join(f"{leak.total() / total.total():>12.4f}" for total, leak in results.values()))
-    wrong = [sum(bool(find(row["text"])) for row in clean) / len(clean) for find in finders.values()]
-    print(f"{'false redactions':<16}{len(clean):>6}" + "".join(f"{share:>12.4f}" for share in wrong))
+        if count := total[entity]:
+            print(f"{entity:<16}{count:>6}{leaked[entity] / count:>12.3f}")
+    print(f"{'all':<22}{leaked.total() / total.total():>12.4f}")
+    wrong = sum(bool(find(row["text"])) for row in clean) / len(clean)
+    print(f"{'false redactions':<16}{len(clean):>6}{wrong:>12.4f}")
 
 
-def print_evasion(finders: dict[str, Find]) -> None:
-    print(f"\n{'not found when':<16}{'':>6}" + "".join(f"{name:>12}" for name in finders))
+def print_evasion(find: Find) -> None:
+    print("\nnot found when")
     for name, disguise in _DISGUISES.items():
         texts = [f"please look up {disguise(value)} for me" for value in _VALUES.values()]
-        missed = [sum(not find(text) for text in texts) for find in finders.values()]
-        print(f"{name:<22}" + "".join(f"{f'{count} of {len(texts)}':>12}" for count in missed))
+        missed = sum(not find(text) for text in texts)
+        print(f"{name:<22}{f'{missed} of {len(texts)}':>12}")
 
 
 def check_documentation(folder: Path, docs: Path) -> bool:
@@ -185,15 +159,11 @@ def articles(data: Path) -> list[str]:
     return [text[at : at + 100_000] for at in range(0, len(text) - 99_999, 100_000)][:4]
 
 
-def print_speed(data: Path, presidio: Presidio | None) -> None:
+def print_speed(data: Path) -> None:
     scan, source = Scanner().scan_uncached, random.Random(1)
     print("\nCPU, ms a text of 100,000 characters (short query: ms each)")
     for number, article in enumerate(articles(data)):
-        beside = ""
-        if presidio is not None and number == 0:
-            presidio(article)
-            beside = f"   presidio {presidio.cpu_s * 1000:.0f}"
-        print(f"  article {number:<14}{cpu_ms(partial(scan, article)):>9.2f}{beside}")
+        print(f"  article {number:<14}{cpu_ms(partial(scan, article)):>9.2f}")
     rows = [",".join(str(source.randint(0, 10 ** source.randint(1, 9))) for _ in range(10)) for _ in range(2000)]
     print(f"  {'digits, CSV':<22}{cpu_ms(lambda: scan(chr(10).join(rows)[:100_000])):>9.2f}")
     dense = "".join(
@@ -234,22 +204,16 @@ def print_stream() -> None:
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("DATA_DIR", "../shared/data")))
-    parser.add_argument("--presidio", default="", help="a Python that has presidio-analyzer")
     parser.add_argument("--docs", type=Path, default=Path("/"), help="where the packages of the set docs are")
     options = parser.parse_args(argv)
-    presidio = Presidio(options.presidio) if options.presidio else None
-    if presidio is None:
-        print("presidio left out: name a Python that has presidio-analyzer with --presidio")
-    finders: dict[str, Find] = {"gateway": ours()} | ({"presidio": presidio} if presidio else {})
+    find = ours()
     if (options.data / "pii" / "labelled.jsonl").exists():
-        print_quality(finders, options.data / "pii")
+        print_quality(find, options.data / "pii")
     else:
         print(f"leak rate left out: no labelled data in {options.data}/pii (--data DIR)")
-    print_evasion(finders)
-    print_speed(options.data, presidio)
+    print_evasion(find)
+    print_speed(options.data)
     print_stream()
-    if presidio is not None:
-        presidio.close()
     return 0 if check_documentation(options.data / "docs", options.docs) else 1
 
 

@@ -12,25 +12,9 @@ from urllib.parse import quote
 Maker = Callable[[random.Random], str]
 _ALNUM = string.ascii_letters + string.digits
 _WORDS = [
-    "the",
-    "quick",
-    "report",
-    "of",
-    "garden",
-    "stone",
-    "and",
-    "river",
-    "was",
-    "found",
-    "by",
-    "people",
-    "in",
-    "late",
-    "winter",
-    "near",
-    "old",
-    "bridge",
-]
+    "the", "quick", "report", "of", "garden", "stone", "and", "river", "was", "found", "by", "people", "in", "late",
+    "winter", "near", "old", "bridge",
+]  # fmt: skip
 
 
 def any_of(alphabet: str, least: int, most: int) -> Maker:

@@ -17,7 +17,7 @@ from tests.support.paths import ROOT
 BUDGETS = {
     "access": 1881,
     "app": 1090,
-    "bench": 7109,
+    "bench": 6744,
     "calls": 755,
     "child": 420,
     "cli": 2642,
