@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import aiohttp
 import pytest
@@ -79,12 +80,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Slow are tests that start a gateway in a process of its own, and those that ask through an official client (the
     fixture `client`)."""
     for item in items:
-        if isinstance(item, pytest.Function) and (_starts_processes(item) or _asks_through_a_client(item)):
+        if isinstance(item, pytest.Function) and (
+            "client" in item.fixturenames
+            or start_process.__name__ in item.function.__code__.co_names
+            or _all_are_slow(item.path, item.module)
+        ):
             item.add_marker(pytest.mark.slow)
-
-
-def _asks_through_a_client(item: pytest.Function) -> bool:
-    return "client" in item.fixturenames or bool(DEAR_CLIENTS.search(_source(item.path)))
 
 
 @cache
@@ -92,11 +93,12 @@ def _source(path: Path) -> str:
     return path.read_text()
 
 
-def _starts_processes(item: pytest.Function) -> bool:
-    """Whether a test calls `start_process`, or its module has names of `gateway_process`: then each of its tests is
-    taken to start one, through its fixtures or functions."""
-    names = vars(item.module).values()
-    return start_process.__name__ in item.function.__code__.co_names or any(
+@cache
+def _all_are_slow(path: Path, module: ModuleType) -> bool:
+    """Whether a module imports an official client, or has names of `gateway_process`: then each of its tests is taken
+    to use it, through its fixtures or functions."""
+    names = vars(module).values()
+    return bool(DEAR_CLIENTS.search(_source(path))) or any(
         getattr(each, "__module__", None) == gateway_process.__name__ for each in names
     )
 

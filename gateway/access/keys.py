@@ -205,7 +205,8 @@ def _fields(properties: Mapping[str, Any]) -> Json:
         scopes = fields["scopes"] = tuple(dict.fromkeys(fields["scopes"]))
         unknown = ", ".join(sorted(scope for scope in scopes if not is_scope(scope)))
         if unknown or not scopes:
-            raise InvalidRequest(f"unknown scope {unknown or '(none)'}; allowed: {', '.join(SCOPES)}, mcp:LABEL")
+            allowed = f"allowed: {', '.join(SCOPES)}, mcp:LABEL"
+            raise InvalidRequest(f"unknown scope {unknown or '(none)'}; {allowed}", param="scopes")
     if "expires_s" in fields:
         seconds = fields.pop("expires_s")
         fields["expires"] = None if seconds is None else int(time.time()) + seconds
