@@ -79,10 +79,7 @@ SCENARIOS: dict[str, Scenario] = {
         8,
     ),
     "upstream": Scenario(
-        lambda site, n: chat("long"),
-        lambda site, n: chat("short"),
-        64,
-        model=f"concurrent = {_UPSTREAM_SLOTS - 1}",
+        lambda site, n: chat("long"), lambda site, n: chat("short"), 64, model=f"concurrent = {_UPSTREAM_SLOTS - 1}"
     ),
     "in-flight": Scenario(
         lambda site, n: chat("endless"), lambda site, n: chat("short"), 128, settings="max_in_flight = 64\n"

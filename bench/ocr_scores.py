@@ -154,10 +154,7 @@ def score(truth: Truth, answer: str) -> dict[str, float]:
     kept = [block for block in truth["blocks"] if block["kind"] != "lineno"]
     text = "\n".join(block["text"] for block in kept)
     wanted = norm(text)
-    row = {
-        "cer": min(1.0, distance(wanted, norm(said)) / max(1, len(wanted))),
-        "f1": f1(words(text), words(said)),
-    }
+    row = {"cer": min(1.0, distance(wanted, norm(said)) / max(1, len(wanted))), "f1": f1(words(text), words(said))}
     placed = order(kept, said)
     if placed is not None:
         row["order"] = placed

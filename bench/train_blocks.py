@@ -87,12 +87,7 @@ class Booster:
             return float(self.rate * total_g / (total_h + 5))
         at = int(best[1])
         left, right = node.split(node.cells[:, best[0]] <= best[0] * (_BINS + 1) + at)
-        return [
-            int(columns[best[0]]),
-            at,
-            self._grow(left, columns, depth - 1),
-            self._grow(right, columns, depth - 1),
-        ]
+        return [int(columns[best[0]]), at, self._grow(left, columns, depth - 1), self._grow(right, columns, depth - 1)]
 
     def export(self, names: tuple[str, ...]) -> dict[str, Any]:
         def node(tree: Any) -> Any:

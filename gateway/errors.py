@@ -55,12 +55,7 @@ class GatewayError(Exception):
     request_id: str | None = None
 
     def __init__(
-        self,
-        message: str,
-        *,
-        param: str | None = None,
-        code: str | None = None,
-        retry_after_s: float | None = None,
+        self, message: str, *, param: str | None = None, code: str | None = None, retry_after_s: float | None = None
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -266,13 +261,7 @@ class UpstreamRefused(UpstreamError):
     retryable = False
 
     def __init__(
-        self,
-        message: str,
-        *,
-        status: int,
-        code: str,
-        param: str | None = None,
-        retry_after_s: float | None = None,
+        self, message: str, *, status: int, code: str, param: str | None = None, retry_after_s: float | None = None
     ) -> None:
         super().__init__(message, param=param, code=code, retry_after_s=retry_after_s)
         self.status = status

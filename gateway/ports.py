@@ -22,15 +22,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
-from gateway.domain import (
-    CrawlRequest,
-    ExtractRequest,
-    Json,
-    Relay,
-    RequestStats,
-    SearchRequest,
-    WebCall,
-)
+from gateway.domain import CrawlRequest, ExtractRequest, Json, Relay, RequestStats, SearchRequest, WebCall
 
 
 @dataclass(frozen=True, slots=True)

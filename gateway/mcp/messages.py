@@ -143,11 +143,7 @@ def render(data: Json) -> Json:
         encoded = orjson.dumps(data)
     structured, extra = data.form
     text = encoded.decode()
-    result: Json = {
-        "content": [{"type": "text", "text": text}],
-        "isError": not data["success"],
-        **extra,
-    }
+    result: Json = {"content": [{"type": "text", "text": text}], "isError": not data["success"], **extra}
     if structured:
         result["structuredContent"] = orjson.Fragment(encoded)
     return response(data.call_id, result)

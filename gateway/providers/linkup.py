@@ -27,7 +27,7 @@ class Linkup(SearchAdapter):
     capabilities = (COMMON - {"topic"}) | {"search_depth", "include_favicon"}
     base_url = "https://api.linkup.so"
     hints: ClassVar[Mapping[int, str]] = {
-        403: "the key or this machine's address may not do this; the operator must check the account",
+        403: "the key or this machine's address may not do this; the operator must check the account"
     }
     fields: ClassVar[Mapping[str, str]] = {"title": "name", "published_date": "date"}
     depths: ClassVar[Mapping[str, str]] = {

@@ -43,9 +43,7 @@ class Serper(SearchAdapter):
     capabilities = COMMON | {"start_date", "end_date", "country"}
     base_url = "https://google.serper.dev"
     key_header = "X-API-KEY"
-    hints: ClassVar[Mapping[int, str]] = {
-        402: "the account has no credits left; the operator must buy some",
-    }
+    hints: ClassVar[Mapping[int, str]] = {402: "the account has no credits left; the operator must buy some"}
     fields: ClassVar[Mapping[str, str]] = {"url": "link", "content": "snippet"}
     probe_request = ProviderRequest("/search", body={"q": "test", "num": 1})
 

@@ -28,12 +28,7 @@ _MAX_GATHERED = 256
 class Recorder:
     """Gathers the records of one server and writes them in groups."""
 
-    def __init__(
-        self,
-        metrics: Metrics,
-        usage: UsageBook | None = None,
-        history: History | None = None,
-    ) -> None:
+    def __init__(self, metrics: Metrics, usage: UsageBook | None = None, history: History | None = None) -> None:
         """`usage`: where what keys have used is counted; `history`: where the console looks; None: nowhere."""
         self._metrics = metrics
         self._history = history

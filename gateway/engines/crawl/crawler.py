@@ -95,11 +95,7 @@ class Crawler:
         self._scope = Scope(plan.request, plan.root)
         self._interest = Interest(plan.request.instructions, plan.root)
         self._frontier = Frontier(
-            plan.root,
-            self._scope,
-            self._interest,
-            max_depth=plan.request.max_depth,
-            breadth=plan.request.max_breadth,
+            plan.root, self._scope, self._interest, max_depth=plan.request.max_depth, breadth=plan.request.max_breadth
         )
         self._hashes: set[str] = set()
         self._simhashes: list[int] = []

@@ -213,13 +213,7 @@ class PageLoader:
     """Loads pages for all callers of the gateway: one instance and its copies for each caller (`of`), so that hosts'
     limits count all of them together."""
 
-    def __init__(
-        self,
-        fetcher: Fetcher,
-        pool: ParsePool,
-        slots: HostSlots,
-        with_help: PageHelp = PageHelp(),
-    ) -> None:
+    def __init__(self, fetcher: Fetcher, pool: ParsePool, slots: HostSlots, with_help: PageHelp = PageHelp()) -> None:
         self._help = with_help
         self._pictures_until = 0.0
         self.fetcher = fetcher

@@ -48,7 +48,4 @@ def plain_picture(body: bytes) -> Json:
         image.save(out, "PNG", compress_level=PNG_COMPRESSION)
     if out.tell() > MAX_BYTES:
         raise InvalidRequest("the image is too large once it is a PNG; send it smaller", code="image_too_large")
-    return {
-        "picture": base64.b64encode(out.getvalue()).decode(),
-        "mime": "image/jpeg" if is_jpeg else "image/png",
-    }
+    return {"picture": base64.b64encode(out.getvalue()).decode(), "mime": "image/jpeg" if is_jpeg else "image/png"}

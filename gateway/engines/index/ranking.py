@@ -334,10 +334,7 @@ def _best_coverage(
 ) -> float:
     """How much of the query's weight one passage of the best pages holds."""
     hits = [_read_page(reader, stored, page, query) for page in pages[:_JUDGED_PAGES]]
-    return max(
-        (_coverage_of(hit, each, weights) for hit in hits if hit for each in hit.passages[:1]),
-        default=0.0,
-    )
+    return max((_coverage_of(hit, each, weights) for hit in hits if hit for each in hit.passages[:1]), default=0.0)
 
 
 def _read_page(reader: IndexReader, stored: StoredPages, page: RankedPage, query: IndexQuery) -> IndexHit | None:

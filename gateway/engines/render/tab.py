@@ -24,13 +24,7 @@ from typing import Any
 
 from gateway.domain import Json
 from gateway.engines.render.browser import CALL_S, BrowserGone, CommandFailed, Connection, NoAnswer
-from gateway.engines.render.frames import (
-    MAX_BODY_BYTES,
-    MAX_HEAD_BYTES,
-    Picture,
-    PictureLack,
-    Reason,
-)
+from gateway.engines.render.frames import MAX_BODY_BYTES, MAX_HEAD_BYTES, Picture, PictureLack, Reason
 
 
 class PageLost(Exception):

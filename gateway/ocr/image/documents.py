@@ -208,13 +208,7 @@ def _text(line: Json, width: float, height: float) -> bytes:
 
 
 # How much of UNSURE_COLOUR is mixed into the line: seen at once, and the text stays readable.
-COLOURS = {
-    "title": "#c62828",
-    "text": "#1565c0",
-    "table": "#2e7d32",
-    "code": "#00838f",
-    "image": "#8e24aa",
-}
+COLOURS = {"title": "#c62828", "text": "#1565c0", "table": "#2e7d32", "code": "#00838f", "image": "#8e24aa"}
 OTHER_COLOUR = "#ef6c00"
 UNSURE_COLOUR = (255, 196, 0)
 UNSURE_SHARE = 0.35

@@ -60,12 +60,7 @@ from gateway.wire.chat.request import UpstreamOptions
 # Failures"), read 2026-11-21. Time is monotonic seconds.
 
 UPSTREAM_BREAKER = BreakerPolicy(
-    failures_in_a_row=5,
-    share_min_calls=20,
-    window_s=10.0,
-    first_rest_s=5.0,
-    longest_rest_s=30.0,
-    probe_limit_s=30.0,
+    failures_in_a_row=5, share_min_calls=20, window_s=10.0, first_rest_s=5.0, longest_rest_s=30.0, probe_limit_s=30.0
 )
 """Five failures in a row (`consecutive_5xx`) and the longest rest of 30 s are Envoy's defaults for ejection."""
 

@@ -169,10 +169,7 @@ class _Pages:
 
 def _call(body: Json, request: OcrRequest, image: Image) -> Json:
     """The body for one image: the image first, as DeepSeek-OCR's servers expect it."""
-    content = [
-        {"type": "image_url", "image_url": {"url": image.url}},
-        {"type": "text", "text": request.prompt},
-    ]
+    content = [{"type": "image_url", "image_url": {"url": image.url}}, {"type": "text", "text": request.prompt}]
     return {**body, "messages": [{"role": "user", "content": content}]}
 
 

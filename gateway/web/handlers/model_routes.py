@@ -86,10 +86,7 @@ def require_scope(caller: Caller, scope: str) -> None:
 
 
 def whole(
-    call: Call,
-    data: Any,
-    headers: Mapping[str, str] | None = None,
-    finish: Callable[[Any], Any] | None = None,
+    call: Call, data: Any, headers: Mapping[str, str] | None = None, finish: Callable[[Any], Any] | None = None
 ) -> JsonReply:
     """The reply of a whole answer. `finish`: see JsonReply."""
     return JsonReply(data, headers={**(headers or {}), **_timing(call.stats)}, finish=finish)

@@ -232,13 +232,7 @@ class ResponsesHandler:
         carrier = self._completions.carrier(turn.call.caller.identity, turn.call.stats)
         if turn.wishes is not None:
             hosted = turn.hosted = self._hosted.answer(
-                turn.call,
-                turn.entry,
-                continued.earlier,
-                turn.wishes,
-                carrier,
-                first=continued.first,
-                relay=turn.relay,
+                turn.call, turn.entry, continued.earlier, turn.wishes, carrier, first=continued.first, relay=turn.relay
             )
             names = hosted.chat.names
             if turn.stream is None:

@@ -8,13 +8,7 @@ import asyncio
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from gateway.errors import (
-    BodyTimeout,
-    GatewayError,
-    PayloadTooLarge,
-    UnsupportedCoding,
-    UnsupportedProtocol,
-)
+from gateway.errors import BodyTimeout, GatewayError, PayloadTooLarge, UnsupportedCoding, UnsupportedProtocol
 from gateway.web.answer_headers import error_headers
 from gateway.web.http_exceptions import from_http_exception
 from gateway.web.replies import JsonReply

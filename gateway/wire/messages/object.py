@@ -15,12 +15,7 @@ from gateway.wire.chat.answer import other_counts
 from gateway.wire.token_estimate import tokens_in
 from gateway.wire.untrusted_json import count_in, joined_text, table_in
 
-_REASONS = {
-    "stop": "end_turn",
-    "length": "max_tokens",
-    "tool_calls": "tool_use",
-    "content_filter": "refusal",
-}
+_REASONS = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use", "content_filter": "refusal"}
 """Chat's finish reasons, and the stop reason of each. None, an upstream that does not say why it ended, stays None."""
 
 
