@@ -18,7 +18,7 @@ export function show(panel) {
       try {
         const found = await getJson("/api/admin/configuration");
         text = found.text;
-        fill(where, found.path ? ["Read from ", h("code", {}, found.path), ". "] : "No file: the embedded profile. ", "Settings that no file names have their defaults. ", h("a", { href: "/docs/configuration" }, "What each means"));
+        fill(where, found.path ? ["Read from ", h("code", {}, found.path), ". "] : "No configuration file. ", "Settings that no file names have their defaults. ", h("a", { href: "/docs/configuration" }, "What each means"));
         fill(out, h("p", {}, copyButton(() => shown.textContent)), shown);
         draw();
       } catch (error) {

@@ -85,3 +85,6 @@ export function number(value) {
   if (value && Math.abs(value) < 0.01) return value.toFixed(9).replace(/\.?0+$/, "");
   return String(Math.round(value * 100) / 100);
 }
+
+/** A time of the clock as `2026-11-30 17:05:00`, where the reader is. */
+export const moment = (seconds) => new Date(seconds * 1000).toLocaleString("sv");

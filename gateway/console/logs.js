@@ -1,7 +1,7 @@
 // The last 200 requests of all workers; a row opens in place. Records hold names and figures, no prompt and no answer.
 // The filters stand in the address. Needs a key with the scope admin.
 
-import { failure, field, fill, h, number, select, share, table } from "./dom.js";
+import { failure, field, fill, h, moment, number, select, share, table } from "./dom.js";
 import { getJson } from "./api.js";
 
 const EVERY_MS = 3000;
@@ -38,14 +38,14 @@ export function show(panel) {
 
   function line(row) {
     const isOpen = row.request_id === wanted;
-    const button = h("button", { type: "button", class: "link", "aria-expanded": String(isOpen), title: row.request_id }, new Date(row.ts * 1000).toLocaleTimeString());
+    const button = h("button", { type: "button", class: "link", "aria-expanded": String(isOpen), title: row.request_id }, moment(row.ts).slice(11));
     button.addEventListener("click", () => { wanted = isOpen ? "" : row.request_id; keep(); draw(); });
     return [button, row.name ?? names.get(row.key) ?? (row.key || "–"), row.tool ?? row.endpoint, row.model ?? "–", String(row.status), h("span", { class: row.outcome === "ok" ? "good" : "bad" }, row.outcome),
       number(row.total_ms), row.input_tokens ? number(row.input_tokens) : "–", row.output_tokens ? number(row.output_tokens) : "–"];
   }
 
   function story(row) {
-    return h("div", { class: "story" }, h("h3", {}, `Request ${row.request_id}`), h("p", {}, new Date(row.ts * 1000).toLocaleString()),
+    return h("div", { class: "story" }, h("h3", {}, `Request ${row.request_id}`), h("p", {}, moment(row.ts)),
       row.status === 499 ? h("p", {}, "The client left before its answer was whole; calls to upstreams were ended.") : null,
       tree(row), h("details", {}, h("summary", {}, "All fields"), h("dl", {}, Object.entries(row).map(([name, value]) => [h("dt", {}, name.replaceAll("_", " ")), h("dd", {}, typeof value === "object" ? JSON.stringify(value) : String(value))]))),
       h("p", { class: "hint" }, "The journal has the same line: journalctl -u gateway | grep ", h("code", {}, row.request_id)));

@@ -1,6 +1,6 @@
 // Health of every part, eight figures, and what happened in the last minutes and hours, from a ring that the server keeps.
 
-import { failure, fill, h, number, select, table } from "./dom.js";
+import { failure, fill, h, moment, number, select, table } from "./dom.js";
 import { getJson, getText } from "./api.js";
 import { timeChart } from "./charts.js";
 
@@ -96,7 +96,7 @@ export function show(panel) {
 
 const state = (isGood) => h("span", { class: isGood ? "good" : "bad" }, isGood ? "up" : "down");
 
-const when = (seconds) => (seconds ? new Date(seconds * 1000).toLocaleString() : "never");
+const when = (seconds) => (seconds ? moment(seconds) : "never");
 
 function upstreamsOf(rows) {
   return table("Upstreams", ["Model", "Upstream", "State", "Last answer", "Last failure", "Calls", "Failed", "Median ms", "Weight"], rows.map((each) => {
@@ -112,7 +112,7 @@ function partsOf(all) {
   const started = sum(all, "gateway_process_start_time_seconds");
   return table("Stores and workers", ["Part", "State", "More"], [
     ...stores,
-    ["workers", number(sum(all, "gateway_workers")), `${number(sum(all, "gateway_worker_starts_total"))} started, the oldest ${started ? new Date(started * 1000).toLocaleString() : "–"}`],
+    ["workers", number(sum(all, "gateway_workers")), `${number(sum(all, "gateway_worker_starts_total"))} started, the oldest ${started ? moment(started) : "–"}`],
     ["open files", number(sum(all, "gateway_process_open_files")), `of ${number(sum(all, "gateway_process_max_files"))}`],
   ]);
 }
