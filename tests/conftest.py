@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 import aiohttp
+import hypothesis
 import pytest
 from xdist.scheduler import LoadGroupScheduling, Scheduling
 
@@ -37,6 +38,11 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if "not slow" in config.option.markexpr and collection_path.match("test_*.py"):
         return True if DEAR_CLIENTS.search(_source(collection_path)) else None
     return None
+
+
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
+"""No example fails for the time that it takes: that is a matter of what else the machine does."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
