@@ -72,7 +72,7 @@ async def test_logprobs_are_not_asked_for_and_the_caller_is_told(stage: Scene, i
 
 
 async def test_time_that_is_used_up_fails_the_call_and_ends_the_search(start_gateway: StartGateway) -> None:
-    async with scene(start_gateway, more="[hosted_search]\ntotal_s = 0.2\n") as stage:
+    async with scene(start_gateway, more="[hosted_search]\ntotal_s = 1\n") as stage:
         stage.provider.answer = stage.provider.silent
         stage.model.will(round_of(search()), round_of("x", search("b")))
         response = await respond(stage)
