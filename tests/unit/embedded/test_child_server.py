@@ -167,9 +167,7 @@ async def test_a_child_that_cannot_start_is_tried_with_growing_pauses(make: Made
     assert pauses == [0.2, 0.2, 0.2, 0.2, 0.5, 1]
 
 
-async def test_a_program_that_does_not_exist_is_tried_again_too(
-    events: Logged,
-) -> None:
+async def test_a_program_that_does_not_exist_is_tried_again_too(events: Logged) -> None:
     child = ChildServer(ChildCommand("absent", ("/nonexistent/program",), free_port(), 0.2), QUICK)
     with pytest.raises(UpstreamUnavailable):
         await child.ensure_ready()

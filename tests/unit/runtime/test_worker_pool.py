@@ -75,9 +75,7 @@ async def test_a_worker_whose_loop_is_stuck_is_killed_and_replaced(setup: PoolSe
     assert pool.pids() == []
 
 
-async def test_a_worker_that_keeps_dying_is_started_with_growing_pauses(
-    setup: PoolSetup,
-) -> None:
+async def test_a_worker_that_keeps_dying_is_started_with_growing_pauses(setup: PoolSetup) -> None:
     logged = collect_events()
     pool = setup.pool(WatchdogSettings())
     await pool.start()

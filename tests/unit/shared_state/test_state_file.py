@@ -194,9 +194,7 @@ def _fill_disk(connection: sqlite3.Connection) -> None:
     connection.execute("INSERT INTO meta VALUES ('large', zeroblob(1000000))")
 
 
-async def test_on_a_full_disk_reading_goes_on_and_the_problem_is_logged_once(
-    tmp_path: Path,
-) -> None:
+async def test_on_a_full_disk_reading_goes_on_and_the_problem_is_logged_once(tmp_path: Path) -> None:
     file = StateFile(tmp_path / "state.sqlite3")
     entries = SqliteEntries(file, "responses", 10**6, 10**5)
     assert await entries.put(Entry("k", "resp_1", b"v", HOUR))
