@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -70,31 +69,6 @@ async def until_shared(limiter: Machine) -> None:
         while not limiter.is_shared:
             await limiter.charge(Caller("other", "name", frozenset(), per_minute=1_000_000))
             await asyncio.sleep(0.02)
-
-
-@pytest.mark.slow
-async def test_two_machines_share_one_minute(machines: Machines) -> None:
-    one, two = machines.new(), machines.new()
-    await one.charge(caller(per_minute=3))
-    await two.charge(caller(per_minute=3))
-    await one.charge(caller(per_minute=3))
-    for each in (one, two):
-        with pytest.raises(RateLimited, match="3 calls a minute") as refusal:
-            await each.charge(caller(per_minute=3))
-        assert refusal.value.retry_after_s is not None
-        assert 50 < refusal.value.retry_after_s <= 60
-
-
-@pytest.mark.slow
-async def test_two_machines_share_slots_and_give_them_back(machines: Machines) -> None:
-    one, two = machines.new(), machines.new()
-    async with slot(one, caller(concurrent=2)), slot(two, caller(concurrent=2)):
-        with pytest.raises(RateLimited, match="2 requests at once"):
-            async with slot(one, caller(concurrent=2)):
-                raise AssertionError("a third slot was given")
-    async with AsyncExitStack() as stack:
-        for limiter in (one, two):
-            await stack.enter_async_context(slot(limiter, caller(concurrent=2)))
 
 
 @pytest.mark.slow

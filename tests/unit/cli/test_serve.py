@@ -68,20 +68,6 @@ def test_it_serves_and_welcomes_until_sigterm(tmp_path: Path, capsys: pytest.Cap
     assert " chat " not in said.err, "no model answers text"
 
 
-def test_a_wrong_file_and_a_key_file_that_is_gone_exit_with_78(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "gateway.toml"
-    file.write_text("[server]\nport = 'x'\n")
-    command = ["serve", "--config", str(file), "--state-dir", str(tmp_path / "state")]
-    assert main(command) == 78
-    assert "server.port" in capsys.readouterr().err
-    file.write_text(f'{OFF}[access]\nkeys_file = "other/keys.json"\n')
-    (tmp_path / "state").mkdir()
-    assert main(command) in (1, 78)
-    assert "keys" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [

@@ -4,7 +4,6 @@ import asyncio
 import os
 import signal
 import sys
-import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -94,13 +93,12 @@ async def running(make: Made, program: Path, *options: str) -> tuple[ChildServer
 
 
 @pytest.mark.slow
-async def test_a_killed_child_is_replaced_and_ready_again_within_two_seconds(make: Made, program: Path) -> None:
+async def test_a_killed_child_is_replaced_and_ready_again(make: Made, program: Path) -> None:
     child, pid = await running(make, program)
-    started = time.monotonic()
     os.kill(pid, signal.SIGKILL)
-    await until(lambda: child.restarts == 1, 2)
-    await child.ensure_ready()
-    assert time.monotonic() - started < 2
+    await until(lambda: child.restarts == 1, 5)
+    async with asyncio.timeout(5):
+        await child.ensure_ready()
     assert child.pid not in (None, pid)
 
 

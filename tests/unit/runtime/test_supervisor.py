@@ -113,26 +113,9 @@ async def test_it_tells_systemd_reloads_on_request_and_ends_in_order(
     assert not (tmp_path / "control").exists()
 
 
-@contextlib.asynccontextmanager
-async def running_file(folder: Path, **variables: str) -> AsyncIterator[asyncio.Task[int]]:
-    """With the file as it is."""
-    environment = Environment(variables)
-    reload = partial(load_config, folder / "gateway.toml", folder, environment)
-    loop = asyncio.get_running_loop()
-    task = asyncio.create_task(
-        Supervisor(reload(), environment, SupervisorSource(reload, SingleProcess, has_workers=False)).run()
-    )
-    try:
-        yield task
-    finally:
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            loop.remove_signal_handler(number)
-
-
 async def test_two_sockets_of_systemd_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "gateway.toml").write_text(OFF)
-    async with running_file(tmp_path, LISTEN_FDS="2", LISTEN_PID=str(os.getpid())) as code:
-        assert await code == 1
+    async with running(tmp_path, LISTEN_FDS="2", LISTEN_PID=str(os.getpid())) as gateway:
+        assert await gateway.task == 1
     assert "one is served" in capsys.readouterr().err
 
 

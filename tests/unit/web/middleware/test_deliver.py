@@ -1,9 +1,7 @@
-"""From replies to bytes, on real sockets under the production runner: early and late failures, clients that leave,
-the end of a drain."""
+"""From replies to bytes, on real sockets under the production runner: late failures, and a burst."""
 
 import asyncio
 import contextlib
-import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -23,10 +21,11 @@ from gateway.sanitize.pipeline import Sanitizer
 from gateway.shared_state.memory import MemoryWindows
 from gateway.web.endpoints import Endpoint, EndpointTable, Handler
 from gateway.web.listen_socket import bind
-from gateway.web.replies import EventReply, JsonReply
+from gateway.web.replies import EventReply
 from gateway.web.request_log import Recorder
 from gateway.web.server.runner import Listener, application
 from gateway.web.state import ServerState
+from tests.support.loop_turns import turns_of_others
 
 STREAM_END = b"\r\n0\r\n\r\n"
 
@@ -140,64 +139,13 @@ async def test_a_slow_first_event_commits_the_stream_and_its_failure_is_an_event
     await gone(writer)
 
 
-async def test_a_drain_waits_for_what_can_finish(start: Start) -> None:
-    begun, gate = asyncio.Event(), asyncio.Event()
-
-    async def handler(request: web.Request) -> web.StreamResponse:
-        begun.set()
-        await gate.wait()
-        return JsonReply({"done": True})
-
-    site = await start(handler)
-    reader, writer = await site.ask()
-    await asyncio.wait_for(begun.wait(), 5)
-    draining = asyncio.create_task(site.listener.drain(10))
-    await asyncio.sleep(0)
-    gate.set()
-    assert b'{"done":true}' in await within(reader.readuntil(b"}"))
-    assert await asyncio.wait_for(draining, 5) == 0
-    with pytest.raises(OSError):
-        socket.create_connection(("127.0.0.1", site.port), 1)
-    await gone(writer)
-
-
-@pytest.mark.slow
 async def test_a_burst_does_not_stall_the_neighbours(start: Start) -> None:
     async def burst() -> EventStream:
         for number in range(20_000):
             yield [Event.from_data({"n": number})]
 
-    site = await start(streaming(burst))
-    reader, writer = await site.ask(limit=1 << 24)
-    late_s, loop = 0.0, asyncio.get_running_loop()
-
-    async def drink() -> None:
-        await reader.readuntil(STREAM_END)
-
-    task = asyncio.create_task(asyncio.wait_for(drink(), 20))
-    while not task.done():
-        before = loop.time()
-        await asyncio.sleep(0.001)
-        late_s = max(late_s, loop.time() - before)
-    assert late_s < 0.5
-    await gone(writer)
-
-
-@pytest.mark.parametrize(
-    "raw",
-    [
-        b"GET / HTTP/1.1\r\nHost: x\r\nHost : y\r\nAuthorization: Bearer canary-key\r\n\r\n",
-        b"\x16\x03\x01\x02\x00canary-key\r\n\r\n",
-        b"GET /canary-key HTTP/9.9\r\n\r\n",
-    ],
-)
-async def test_what_is_not_http_gets_fixed_words_and_no_echo(start: Start, raw: bytes) -> None:
-    async def handler(request: web.Request) -> web.StreamResponse:
-        return JsonReply({})
-
-    site = await start(handler)
-    reader, writer = await asyncio.open_connection("127.0.0.1", site.port)
-    writer.write(raw)
-    answer = await within(reader.read())
-    assert b" 400 " in answer.split(b"\r\n", 1)[0] and b"canary" not in answer
+    reader, writer = await (await start(streaming(burst))).ask(limit=1 << 24)
+    async with turns_of_others() as turns:
+        await within(reader.readuntil(STREAM_END), 20)
+    assert turns.count > 200
     await gone(writer)
