@@ -423,7 +423,7 @@ def test_check_config_tells_every_fault_of_the_file_and_looks_at_no_override(
     said = capsys.readouterr().err
     assert "server.port" in said and "log.level" in said and "wrong" in said and "GATEWAY_PORT" not in said
     machine.file.write_text("[server]\nport = 8081\n")
-    assert main(["check-config"]) == 0
+    assert main(["check-config", "--json"]) == 0 and json.loads(capsys.readouterr().out)["ok"] is True
     machine.write('[search]\nprovider = "brave"\n')
     assert main(["check-config", "--json"]) == 78
     [told] = [json.loads(line) for line in capsys.readouterr().out.splitlines() if line.startswith("{")]

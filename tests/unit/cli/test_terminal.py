@@ -129,14 +129,6 @@ def rows(*words: str, code: int = 0, text: str = "") -> list[dict[str, object]]:
 
 
 @pytest.mark.slow
-def test_a_configuration_is_judged_as_json(config: Path) -> None:
-    assert rows("check-config", str(config), "--json")[0]["ok"] is True
-    config.write_text("[server]\nport = 'x'\n")
-    wrong = rows("check-config", str(config), "--json", code=78)[0]
-    assert wrong["ok"] is False and "server.port" in str(wrong["error"])
-
-
-@pytest.mark.slow
 def test_keys_are_made_rotated_and_revoked_as_json(tmp_path: Path) -> None:
     there = ("--state-dir", str(tmp_path), "--json")
     made = rows("keys", "create", "--name", "ann", "--scope", "chat", *there)[0]

@@ -10,8 +10,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from gateway.embedded.child_server import ChildCommand, ChildServer, ProbeSettings, free_port, gateway_command
-from gateway.embedded.llm_server import is_installed
+from gateway.embedded.child_server import ChildCommand, ChildServer, ProbeSettings, free_port
 from gateway.errors import UpstreamUnavailable
 from tests.support.logged import Logged, collect_events
 from tests.support.waiting import until
@@ -203,34 +202,3 @@ async def test_a_child_ends_when_its_parent_is_killed() -> None:
         parent.kill()
         await parent.wait()
     await until(lambda: not is_alive(pid), 5)
-
-
-@pytest.mark.slow
-async def test_the_embedded_model_answers_and_is_mended_when_killed() -> None:
-    if not is_installed():
-        pytest.skip("the [llm] extra is not installed")
-    port = free_port()
-    child = ChildServer(gateway_command(sys.executable, "llm", port, ["--threads", "1"]))
-    url = f"http://127.0.0.1:{port}"
-    body = {"model": "embedded", "messages": [{"role": "user", "content": "Say hello."}], "max_tokens": 8}
-    try:
-        await child.ensure_ready()
-        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=60)) as session:
-            async with session.get(f"{url}/health") as answer:
-                assert answer.status == 200
-            async with session.post(f"{url}/v1/chat/completions", json=body) as answer:
-                assert answer.status == 200
-                assert (await answer.json())["choices"][0]["message"]["content"]
-            pid = child.pid
-            assert pid is not None
-            os.kill(pid, signal.SIGKILL)
-            await until(lambda: child.restarts == 1, 5)
-            await child.ensure_ready()
-            async with session.post(f"{url}/v1/chat/completions", json=body) as answer:
-                assert answer.status == 200
-            mended = child.pid
-    finally:
-        await child.close()
-    assert mended is not None
-    assert mended != pid
-    assert not is_alive(mended)

@@ -85,18 +85,6 @@ async def test_both_kinds_of_tools_work_in_one_answer_and_servers_are_closed() -
     assert response["output"][-1]["content"][0]["annotations"][0]["url"] == "https://a.example.com/paris"
 
 
-async def test_what_a_search_told_is_known_in_the_next_request_of_the_turn() -> None:
-    add = {"type": "function", "name": "add", "parameters": {}}
-    desk = Desk([call("web_search", query="q"), call("add", "c2")], ["Paris [1]."])
-    first = await desk.response(tools=[SEARCH, add])
-    made = next(item for item in first["output"] if item["type"] == "function_call")
-    output = {"type": "function_call_output", "call_id": made["call_id"], "output": "3"}
-    earlier = [QUESTION, *first["output"]]
-    second = await desk.response(tools=[SEARCH, add], earlier=earlier, input=[output])
-    assert "Paris is the capital" in str(desk.model.asked[-1]["messages"])
-    assert second["output"][-1]["content"][0]["annotations"]
-
-
 async def test_the_operator_narrows_what_a_caller_may_do() -> None:
     desk = Desk([call("words__look")], allowed=frozenset({"look"}), needs_approval=True)
     response = await desk.response(tools=[{**WORDS, "allowed_tools": ["look", "wipe"]}])

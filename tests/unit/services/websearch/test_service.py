@@ -150,15 +150,6 @@ async def test_each_page_of_a_crawl_that_is_cut_says_how_to_get_the_rest() -> No
     assert f"{len(long['raw_content'])} of its 5,000 characters" in long["note"] and "websearch-extract" in long["note"]
 
 
-async def test_a_failure_is_told_when_the_fallback_finds_nothing_each_time() -> None:
-    broken, empty = Scripted([]), Scripted([], name="empty")
-    broken.fails = UpstreamUnavailable("the search provider x is in trouble.")
-    made = service(broken, empty)
-    for _ in range(2):  # the second answer of the fallback is a remembered one
-        with pytest.raises(UpstreamUnavailable, match="x is in trouble"):
-            await made.search(SearchRequest("q"), CALL)
-
-
 async def test_a_fallback_that_finds_nothing_gives_way_to_the_next() -> None:
     broken, empty, spare = Scripted([]), Scripted([], name="empty"), Scripted([result("https://a.test/")], name="spare")
     broken.fails = UpstreamUnavailable("the search provider x is in trouble.")

@@ -120,18 +120,6 @@ async def test_one_that_fails_is_named_and_costs_only_itself() -> None:
     assert (await found(made))["provider"] == "a, b"
 
 
-async def test_a_slow_one_is_waited_for_no_longer_than_its_own_time() -> None:
-    slow, sound = named("slow", "https://slow.test/"), named("b", "https://b.test/")
-    slow.gate = asyncio.Event()
-    made = together(slow, sound)
-    made._deps.side_by_side["slow"] = 0.05  # type: ignore[index]
-    async with asyncio.timeout(5):
-        data = await found(made)
-    assert data["note"] == "the search provider slow did not answer in time. These results come from b."
-    slow.gate.set()
-    assert len((await found(made))["results"]) == 2
-
-
 async def test_one_that_keeps_failing_is_not_asked_for_a_while_and_that_is_told() -> None:
     broken, sound = named("a"), named("b", "https://b.test/")
     broken.fails = UpstreamUnavailable(BUSY)
