@@ -26,18 +26,9 @@ def test_the_whole_of_a_key_is_hidden_with_all_characters_that_keys_have() -> No
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "task-identifier",
-        "the key_id of a row",
-        "hf_model",
-        "sk-ab",
-        "a desk-lamp",
-        "gw-internal01:8000",
-        "hf-internal-testing/tiny",
-        "bearer",
-        "bearer\nnext line",
-    ],
-)
+    ["task-identifier", "the key_id of a row", "hf_model", "sk-ab", "a desk-lamp", "gw-internal01:8000",
+     "hf-internal-testing/tiny", "bearer", "bearer\nnext line"],
+)  # fmt: skip
 def test_words_that_are_no_keys_stay(text: str) -> None:
     assert scrub_keys(text) == text
 
@@ -52,22 +43,8 @@ def test_what_was_sent_as_a_secret_is_hidden_whatever_it_looks_like_but_short_wo
 
 
 PIECES = [
-    "bearer ",
-    "Bearer\\t",
-    "gw_",
-    "sk-",
-    "SK-",
-    "tvly_",
-    "key-",
-    "hf_",
-    "ſk-",
-    "abcdefgh",
-    "1",
-    " ",
-    "\\n",
-    '"',
-    "é",
-]
+    "bearer ", "Bearer\\t", "gw_", "sk-", "SK-", "tvly_", "key-", "hf_", "ſk-", "abcdefgh", "1", " ", "\\n", '"', "é",
+]  # fmt: skip
 
 
 @pytest.mark.slow

@@ -33,14 +33,6 @@ def masking(desk: Desk, word: str) -> Callable[[RpcBatch], None]:
     return mask
 
 
-def test_the_same_arguments_are_one_request_and_look_alike() -> None:
-    tool = search_tool()
-    first, again, other = kept(tool, SEARCH), tool.prepare(dict(SEARCH)), tool.prepare({**SEARCH, "query": "two"})
-    assert not first.is_shared and again.is_shared and not other.is_shared
-    assert again.request is first.request and again.request == search_tool().prepare(SEARCH).request
-    assert again.scan_token is first.scan_token is not other.scan_token
-
-
 @pytest.mark.parametrize("other", [True, 5.0, "5", 5.5, None, [5], {"5": 5}, 50])
 def test_a_value_of_another_type_or_size_is_another_argument(other: Any) -> None:
     fresh, used = search_tool(), search_tool()

@@ -109,19 +109,6 @@ def streaming(events: Callable[[], EventStream], wait_s: float = 5) -> Handler:
     return handler
 
 
-async def test_a_stream_that_fails_later_ends_with_an_error_event(start: Start) -> None:
-    async def events() -> EventStream:
-        yield [Event.from_data({"n": 1}), Event.from_data({"n": 2})]
-        raise UpstreamError("dead")
-
-    reader, writer = await (await start(streaming(events))).ask()
-    answer = await within(reader.readuntil(STREAM_END))
-    assert answer.startswith(b"HTTP/1.1 200 ") and b"text/event-stream" in answer
-    assert answer.index(b'{"n":1}') < answer.index(b'{"n":2}') < answer.index(b'{"error":"upstream_error"}')
-    assert b"[DONE]" not in answer
-    await gone(writer)
-
-
 async def test_a_slow_first_event_commits_the_stream_and_its_failure_is_an_event(start: Start) -> None:
     gate = asyncio.Event()
 
