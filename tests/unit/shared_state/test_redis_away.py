@@ -168,17 +168,13 @@ async def test_an_answer_that_comes_too_late_is_not_waited_for(server: RedisServ
     await machine.redis.check()
     assert await machine.spend(10, 100)
     delay_s = 12.0
-    started_s = time.monotonic()
-    assert await machine.spend(10, 100)
-    assert 0.9 < time.monotonic() - started_s < 10
-    started_s = time.monotonic()
-    for _ in range(5):
-        assert await machine.spend(10, 100)
-    assert time.monotonic() - started_s < 4, "each would wait for a second"
+    async with asyncio.timeout(10):  # each for itself would wait for a second
+        for _ in range(6):
+            assert await machine.spend(3, 100)
     delay_s = 0.0
     await machine.until_up()
     total = await machine.total()
     await machine.close()
     proxy.close()
     await asyncio.sleep(0.05)
-    assert total >= 70
+    assert total >= 10 + 6 * 3
