@@ -7,6 +7,7 @@ import pytest
 from gateway.domain import Json
 from gateway.services.hosted_tools.loop import LoopLimits, LoopRequest
 from gateway.services.hosted_tools.model_round import Round, RoundReader
+from gateway.services.hosted_tools.search_options import SearchOptions
 from gateway.services.hosted_tools.sources import Sources
 from gateway.wire.hosted_answer import AnswerEnd, ReasoningPiece, TextPiece
 from tests.support.scripted_loop import ScriptedModel, ScriptedWeb, call, play, text_of
@@ -95,3 +96,14 @@ async def test_pages_are_opened_and_texts_found_where_the_address_was_shown() ->
         made = tool.start(name, arguments)
         await tool.run(made)
         assert made.status == "failed" and made.output.startswith("This call failed")
+
+
+async def test_a_search_provider_is_told_whole_domains_and_the_country() -> None:
+    web, sources = ScriptedWeb(), Sources()
+    wanted = {"domains": ("a.example.com/blog",), "excluded": ("b.example.org", "a.example.com/no")}
+    tool = web.tool(sources, SearchOptions(**wanted, location={"city": "Rome", "country": "IT"}))
+    tool.functions(())
+    await tool.run(tool.start("web_search", '{"query": "x"}'))
+    [asked] = web.asked
+    assert asked.include_domains == ("a.example.com",) and asked.exclude_domains == ("b.example.org",)
+    assert asked.country == "italy"
