@@ -100,8 +100,9 @@ async def test_pages_are_opened_and_texts_found_where_the_address_was_shown() ->
 
 async def test_a_search_provider_is_told_whole_domains_and_the_country() -> None:
     web, sources = ScriptedWeb(), Sources()
-    wanted = {"domains": ("a.example.com/blog",), "excluded": ("b.example.org", "a.example.com/no")}
-    tool = web.tool(sources, SearchOptions(**wanted, location={"city": "Rome", "country": "IT"}))
+    within, without = ("a.example.com/blog",), ("b.example.org", "a.example.com/no")
+    place = {"city": "Rome", "country": "IT"}
+    tool = web.tool(sources, SearchOptions(domains=within, excluded=without, location=place))
     tool.functions(())
     await tool.run(tool.start("web_search", '{"query": "x"}'))
     [asked] = web.asked
