@@ -6,6 +6,7 @@ import resource
 import stat
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -24,8 +25,7 @@ REQUEST = KeyRequest(name="reader", scopes=("chat",), per_minute=5)
 
 
 class Clock:
-    def __init__(self) -> None:
-        self.now = 1_800_000_000.0
+    now = 1_800_000_000.0
 
     def __call__(self) -> float:
         return self.now
@@ -172,48 +172,40 @@ def test_the_first_key_is_written_once(path: Path, tmp_path: Path) -> None:
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-def test_a_broken_file_keeps_the_last_good_keys_and_a_mended_one_is_taken(path: Path) -> None:
-    clock = [0.0]
-    key, record = KeyFile(path).create(REQUEST)
-    store = KeyStore(path, clock=lambda: clock[0])
-    assert store.lookup(key).key_id == record.id
-    good = path.read_bytes()
-    path.write_bytes(b"{")
-    clock[0] += 2
-    assert store.lookup(key).key_id == record.id
-    with pytest.raises(Unauthenticated):
-        store.lookup("gw_other")
-    with pytest.raises(InvalidRequest, match="not JSON"):
-        KeyFile(path).create(REQUEST)
-    path.write_bytes(good)
-    other, _ = KeyFile(path).create(REQUEST)
-    clock[0] += 2
-    store.lookup(other)
-
-
-def test_a_removed_file_keeps_the_last_good_keys_and_says_so_until_it_is_back(
-    path: Path, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [(lambda path: path.write_bytes(b"{"), "cannot be read"), (lambda path: path.unlink(), "missing")],
+    ids=["broken", "gone"],
+)
+def test_a_file_that_is_broken_or_gone_keeps_the_last_good_keys_and_says_so_until_it_is_mended(
+    path: Path, caplog: pytest.LogCaptureFixture, spoil: Callable[[Path], object], said: str
 ) -> None:
-    clock = [0.0]
+    clock = Clock()
     key, record = KeyFile(path).create(REQUEST)
-    store = KeyStore(path, clock=lambda: clock[0])
+    store = KeyStore(path, clock=clock)
     assert store.lookup(key).key_id == record.id and store.problem() == ""
     good = path.read_bytes()
-    path.unlink()
+    spoil(path)
     for _ in range(3):
-        clock[0] += 2
+        clock.now += 2
         assert store.lookup(key).key_id == record.id
-    assert "missing" in store.problem() and "gateway keys create" in store.problem()
+    with pytest.raises(Unauthenticated):
+        store.lookup("gw_other")
+    assert said in store.problem() and "gateway keys create" in store.problem()
     assert [line.levelname for line in caplog.records if line.message == "keys_unreadable"] == ["ERROR"]
+    if path.exists():
+        with pytest.raises(InvalidRequest, match="not JSON"):
+            KeyFile(path).create(REQUEST)
     path.write_bytes(good)
-    clock[0] += 2
-    assert store.problem() == "" and store.lookup(key)
+    other, _ = KeyFile(path).create(REQUEST)
+    clock.now += 2
+    assert store.problem() == "" and store.lookup(key) and store.lookup(other)
 
 
 def test_a_file_that_could_not_be_read_is_read_again_though_it_did_not_change(path: Path) -> None:
-    clock = [0.0]
+    clock = Clock()
     key, _ = KeyFile(path).create(REQUEST)
-    store = KeyStore(path, clock=lambda: clock[0])
+    store = KeyStore(path, clock=clock)
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))  # no descriptors left
     try:
@@ -221,7 +213,7 @@ def test_a_file_that_could_not_be_read_is_read_again_though_it_did_not_change(pa
             store.lookup(key)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
-    clock[0] += 2
+    clock.now += 2
     store.lookup(key)
 
 

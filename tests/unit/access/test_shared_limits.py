@@ -71,24 +71,6 @@ async def until_shared(limiter: Machine) -> None:
 
 
 @pytest.mark.slow
-async def test_a_cancelled_request_gives_its_slot_back(machines: Machines) -> None:
-    one, two = machines.new(), machines.new()
-    inside = asyncio.Event()
-
-    async def request() -> None:
-        async with slot(one, caller(concurrent=1)):
-            inside.set()
-            await asyncio.Event().wait()
-
-    task = asyncio.create_task(request())
-    await asyncio.wait_for(inside.wait(), 5)
-    task.cancel()
-    await asyncio.wait({task}, timeout=5)
-    async with slot(two, caller(concurrent=1)):
-        pass
-
-
-@pytest.mark.slow
 async def test_the_slots_of_a_dead_machine_come_free_and_those_of_a_live_one_do_not(machines: Machines) -> None:
     alive, dead, third = (machines.new(lease_s=0.6) for _ in range(3))
     lost = slot(dead, caller(concurrent=2))

@@ -12,6 +12,7 @@ from gateway.cli.options import Paint, count, duration_s, port
 from gateway.config.environment import Environment
 from gateway.domain import Json
 from gateway.errors import InvalidRequest, UpstreamError
+from tests.support.websites import Site, serving
 
 PLAIN = Paint(io.StringIO(), Environment())
 
@@ -79,38 +80,16 @@ def events(*messages: Json) -> str:
     return "".join(f": ping\n\ndata: {json.dumps(message)}\n\n" for message in messages)
 
 
-class ScriptedGateway:
-    """Answers every call with `text` of a content type; `asked` are the bodies it got."""
-
-    def __init__(self) -> None:
-        self.text, self.content_type, self.asked = "", "application/json", list[Json]()
-
-    async def answer(self, request: web.Request) -> web.Response:
-        self.asked.append(await request.json())
-        return web.Response(text=self.text, content_type=self.content_type)
-
-    async def start(self) -> str:
-        app = web.Application()
-        app.router.add_post("/tools/websearch/mcp", self.answer)
-        self.runner = web.AppRunner(app)
-        await self.runner.setup()
-        await web.TCPSite(self.runner, "127.0.0.1", 0).start()
-        return "http://127.0.0.1:{1}".format(*self.runner.addresses[0])
-
-
 async def test_progress_is_shown_until_the_result_comes() -> None:
-    gateway, watch = ScriptedGateway(), io.StringIO()
-    gateway.content_type = "text/event-stream"
     step = {"method": "notifications/progress", "params": {"progress": 3, "total": 10, "message": "reading"}}
-    gateway.text = events(step, result_of(FOUND))
-    url = await gateway.start()
-    try:
-        answer = await call_tool(Gateway(url, "key"), "status", {}, watch)
-        assert answer == FOUND
-        assert "3 of 10 reading" in watch.getvalue()
-        assert gateway.asked[0]["params"]["name"] == "websearch-search_status"
-        gateway.text = events(step)
+    said, asked, watch = [events(step, result_of(FOUND)), events(step)], list[Json](), io.StringIO()
+
+    async def answer(request: web.Request) -> web.Response:
+        asked.append(await request.json())
+        return web.Response(text=said.pop(0), content_type="text/event-stream")
+
+    async with serving(Site({"/tools/websearch/mcp": answer})) as site:
+        assert await call_tool(Gateway(site.url, "key"), "status", {}, watch) == FOUND
+        assert "3 of 10 reading" in watch.getvalue() and asked[0]["params"]["name"] == "websearch-search_status"
         with pytest.raises(UpstreamError, match="ended before its result"):
-            await call_tool(Gateway(url, "key"), "map", {}, watch)
-    finally:
-        await gateway.runner.cleanup()
+            await call_tool(Gateway(site.url, "key"), "map", {}, watch)

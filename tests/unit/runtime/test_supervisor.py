@@ -18,11 +18,9 @@ import pytest
 from gateway.access.private_files import dev_key_path
 from gateway.cli.main import main
 from gateway.config.environment import Environment, handover_environment
-from gateway.config.loader import load_config
-from gateway.runtime.prepare import ensure_dev_key, key_file, prepare
-from gateway.runtime.service import BEAT, READY, REPLACED, Assignment
+from gateway.runtime.prepare import prepare
 from gateway.runtime.supervisor import Supervisor, SupervisorSource
-from gateway.runtime.worker import SingleProcess, _work
+from gateway.runtime.worker import SingleProcess
 from gateway.web.listen_socket import bind
 from tests.support.logged import collect_events
 from tests.support.waiting import until
@@ -175,30 +173,6 @@ async def test_a_successor_serves_only_when_its_predecessor_lets_it(tmp_path: Pa
             writer.close()
             assert await asyncio.wait_for(gateway.task, 20) == 0
     assert bool(logged("upgrade_failed")) != goes
-
-
-@pytest.mark.slow
-async def test_a_worker_serves_what_it_is_assigned_until_it_is_replaced(tmp_path: Path) -> None:
-    (tmp_path / "gateway.toml").write_text(OFF)
-    config = load_config(tmp_path / "gateway.toml", tmp_path, Environment({}))
-    ensure_dev_key(key_file(config), dev_key_path(tmp_path))
-    (tmp_path / "metrics").mkdir()
-    product, (ours, theirs) = bind("127.0.0.1", 0), socket.socketpair()
-    host, port = product.getsockname()
-    assignment = Assignment(config, {}, str(tmp_path / "metrics"), socket_outlives_us=False, logs_to_journal=False)
-    task = asyncio.create_task(_work(assignment, [product], theirs))
-    reader, writer = await asyncio.open_connection(sock=ours)
-    try:
-        assert [await asyncio.wait_for(reader.readline(), 20) for _ in range(2)] == [READY, BEAT]
-        assert await answers(f"http://{host}:{port}", tmp_path) == 200
-        writer.write(b"llm\n" + REPLACED)
-        await asyncio.wait_for(task, 20)
-    finally:
-        writer.close()
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            asyncio.get_running_loop().remove_signal_handler(number)
-    with pytest.raises(aiohttp.ClientError):
-        await answers(f"http://{host}:{port}", tmp_path)
 
 
 async def answers(url: str, folder: Path) -> int:
