@@ -68,19 +68,3 @@ def test_what_is_kept_is_bounded_and_the_oldest_goes_first() -> None:
     for number in range(300):
         kept(tool, {"query": f"q{number}"})
     assert not tool.prepare({"query": "q0"}).is_shared and tool.prepare({"query": "q299"}).is_shared
-
-
-async def test_every_tool_takes_its_arguments_the_second_time_like_the_first() -> None:
-    desk = Desk()
-    url = "https://example.com/"
-    for tool, arguments in {
-        "search": {"query": "x"},
-        "extract": {"urls": [url], "extract_depth": "advanced"},
-        "crawl": {"url": url, "select_paths": ["/a/.*"]},
-        "map": {"url": url, "limit": "7"},
-        "search_status": {},
-    }.items():
-        first, second = await desk.call(tool, arguments), await desk.call(tool, arguments)
-        assert first.outcome == second.outcome and not first.is_error
-        (_, asked, _), (_, again, _) = desk.tools.seen[-2:]
-        assert asked == again and (asked is again)

@@ -131,15 +131,6 @@ async def test_all_texts_of_a_listed_tool_are_bounded_cleaned_and_masked() -> No
     assert tool["annotations"].keys() == {"title", "readOnlyHint"}
 
 
-async def test_only_allowed_tools_are_offered_the_forced_one_first() -> None:
-    web, server = ScriptedWeb(), Server()
-    tool = McpTool(server, never(allowed=frozenset({"look", "wipe"}), forced="wipe"), web.caller)
-    async for _ in tool.opening(5):
-        pass
-    assert [each["function"]["name"] for each in tool.functions(())] == ["words__wipe", "words__look"]
-    assert tool.serves("words__look") and not tool.serves("look") and tool.kind == "mcp:words"
-
-
 @pytest.mark.parametrize(
     ("rule", "tool", "needed"),
     [
