@@ -246,25 +246,6 @@ async def test_keys_that_are_made_at_the_same_time_are_all_kept(server: RedisSer
 
 
 @pytest.mark.slow
-async def test_a_key_file_moves_there_and_every_change_is_in_the_audit_log(server: RedisServer, tmp_path: Path) -> None:
-    file = KeyFile(tmp_path / "file" / "keys.json")
-    key, record = file.create(KeyRequest("moved", ("chat",)))
-    keys = RedisKeys(server.url, tmp_path)
-    assert [each.id for each in await asyncio.to_thread(keys.add, file.read())] == [record.id]
-    assert await asyncio.to_thread(keys.add, file.read()) == []
-    assert await asyncio.to_thread(keys.read) == [record]
-    _, fresh = await asyncio.to_thread(keys.rotate, record.id)
-    await asyncio.to_thread(keys.revoke, record.id)
-    lines = [json.loads(line) for line in (tmp_path / "audit.jsonl").read_text().splitlines()]
-    assert [(line["action"], line["id"]) for line in lines] == [
-        ("imported", record.id), ("rotated", fresh.id), ("revoked", record.id),
-    ]  # fmt: skip
-    assert lines[1]["of"] == record.id and {"ts", "uid", "host", "name", "scopes"} <= lines[1].keys()
-    assert key not in (tmp_path / "audit.jsonl").read_text() and "sha256" not in lines[0]
-    assert len(await server.do("XRANGE", "gateway:keys:audit", "-", "+")) == 3
-
-
-@pytest.mark.slow
 async def test_a_command_whose_redis_is_away_says_so_without_the_password(server: RedisServer, tmp_path: Path) -> None:
     keys = RedisKeys(server.url.replace("//", "//:hunter2secret@"), tmp_path)
     await server.stop()

@@ -92,11 +92,12 @@ def test_a_sum_is_written_with_a_point_or_refused(value: str, capsys: pytest.Cap
 
 
 @pytest.mark.slow
-async def test_a_key_file_is_imported_into_redis_and_the_commands_work_there(
+async def test_a_key_file_is_imported_into_redis_where_commands_work_and_every_change_is_in_the_audit_log(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with running_redis(tmp_path) as server:
         await asyncio.to_thread(_move, server, tmp_path, capsys, monkeypatch)
+        assert len(await server.do("XRANGE", "gateway:keys:audit", "-", "+")) == 4
 
 
 def _move(
@@ -105,6 +106,7 @@ def _move(
     monkeypatch.setenv(credential_variable("redis"), server.url)
     old, config = folder / "old" / "keys.json", folder / "gateway.toml"
     assert main([*CREATE, "--keys-file", str(old)]) == 0
+    assert (key := capsys.readouterr().out.split()[0]).startswith("gw_")
     config.write_text('[access]\nbackend = "redis"\n[shared]\nredis_url = { credential = "redis" }\n')
     there = ["--config", str(config), "--state-dir", str(folder / "state")]
     for told in ("1 of 1 keys were added", "0 of 1 keys were added"):
@@ -116,10 +118,14 @@ def _move(
     ids = [line.split()[0] for line in capsys.readouterr().out.splitlines()[1:]]
     moved = KeyFile(old).read()[0].id
     assert len(ids) == 2 and moved in ids
+    assert main(["keys", "rotate", moved, *there]) == 0
     assert main(["keys", "revoke", moved, *there]) == 0
     assert not (folder / "state" / "keys.json").exists()
-    lines = [json.loads(line) for line in (folder / "state" / "audit.jsonl").read_text().splitlines()]
-    assert [line["action"] for line in lines] == ["imported", "created", "revoked"]
+    logged = (folder / "state" / "audit.jsonl").read_text()
+    lines = [json.loads(line) for line in logged.splitlines()]
+    assert [line["action"] for line in lines] == ["imported", "created", "rotated", "revoked"]
+    assert [line["id"] for line in lines[::3]] == [moved] * 2 and lines[2]["of"] == moved
+    assert key not in logged and {"ts", "uid", "host", "name", "scopes"} <= lines[0].keys() and "sha256" not in logged
 
 
 def test_a_full_disk_is_told_with_the_file_and_leaves_it_as_it_was(

@@ -83,30 +83,19 @@ async def running(folder: Path, toml: str = "", **variables: str) -> AsyncIterat
 
 
 @pytest.mark.slow
-async def test_it_tells_systemd_reloads_on_request_and_ends_in_order(
-    tmp_path: Path, notified: socket.socket, capsys: pytest.CaptureFixture[str]
+async def test_a_reload_tells_what_only_a_restart_changes_and_what_has_no_effect(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     logged = collect_events()
     async with running(tmp_path) as gateway:
         await until(lambda: bool(logged("ready")), 10)
-        assert b"READY=1" in await heard(notified, b"READY")
-        assert await answers(logged("ready")[0]["url"], tmp_path) == 200
         old = "[[models]]\nname = 'm'\n[[models.upstreams]]\nbase_url = 'http://127.0.0.1:9/v1'\nmodel = 'm'\n"
-        gateway.write(f"max_in_flight = 7\n[log]\nlevel = 'warning'\n{old}tools = 'prompt'\n")
+        gateway.write(f"workers = 2\n[log]\nlevel = 'warning'\n{old}tools = 'prompt'\n")
         assert await gateway.command("reload") == 0
-        assert "only a restart changes log" in capsys.readouterr().out
+        assert "only a restart changes" in (said := capsys.readouterr().out) and "log" in said
         assert logged("setting_without_effect")[0]["setting"] == "models[0].upstreams[0].tools"
-        gateway.write("max_in_flight = -1\n")
-        assert await gateway.command("reload") == 1
-        assert "server.max_in_flight" in capsys.readouterr().err
-        os.kill(os.getpid(), signal.SIGHUP)
-        await until(lambda: len(logged("reload_refused")) == 2, 10)
-        gateway.write("workers = 2\n")
-        os.kill(os.getpid(), signal.SIGHUP)
-        await until(lambda: len(logged("reloaded")) == 2, 10)
-        assert logged("reloaded")[1]["needs_restart"] == ["server.workers"]
+        assert {"server.workers", "log"} <= set(logged("reloaded")[0]["needs_restart"])
         assert await gateway.end(signal.SIGINT) == 0
-    assert b"STOPPING=1" in await heard(notified, b"STOPPING")
     assert logged("stopped")[0]["replaced"] is False
     assert not (tmp_path / "control").exists()
 
