@@ -1,7 +1,7 @@
 """Tool calls of the embedded model, without sockets: what it is told, and which of its answers are calls.
 
-They stand in `tests/golden/model_without_calls.json`: the tools that are offered, then a case a line, with what is asked
-beside them, what the model says, what the caller is told and what the model was sent.
+They stand in `tests/golden/model_without_calls.json`: the tools that are offered, then a case a line, with what is
+asked beside them, what the model says, what the caller is told and what the model was sent.
 """
 
 import json
@@ -78,7 +78,7 @@ async def test_a_request_with_tools_and_its_answer_are_put_into_words(case: Json
 
 async def test_a_forced_call_in_a_stream_comes_with_its_usage_and_end() -> None:
     model = Model('{"name": "clock", "arguments": {}}')
-    body = {"messages": [], "tools": RECORDED["tools"], "tool_choice": "required"}
+    body = {"messages": [{"role": "user", "content": "hi"}], "tools": RECORDED["tools"], "tool_choice": "required"}
     [batch] = [batch async for batch in ForcedCalls(model).stream(body, RequestStats())]
     assert [orjson.loads(data).get("usage") for data in batch[:-1]] == [None, None, {"total_tokens": 3}]
     assert batch[-1] == b"[DONE]"
