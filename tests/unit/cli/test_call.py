@@ -3,6 +3,7 @@
 import argparse
 import io
 import json
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -30,28 +31,20 @@ def test_what_is_no_pair_is_refused_with_the_form_that_is_wanted(pair: str) -> N
         arguments_from([pair])
 
 
+def results(note: str = "", **result: Any) -> Json:
+    return {"results": [{"title": "T", "url": "u", **result}], **({"note": note} if note else {})}
+
+
+UNREAD: Json = {"failed_results": [{"url": "v", "error": "e"}]}
+
+
 @pytest.mark.parametrize(
     ("tool", "data", "text"),
     [
-        (
-            "search",
-            {"results": [{"title": "T", "url": "u", "content": "a\n b", "score": 0.5}]},
-            "1. T  (0.50)\n   u\n   a b",
-        ),
-        (
-            "search",
-            {"results": [{"title": "T", "url": "u", "content": "a", "score": 0.04}], "note": "nothing found fits"},
-            "1. T  (0.04)\n   u\n   a\n\nnothing found fits",
-        ),
+        ("search", results(content="a\n b", score=0.5), "1. T  (0.50)\n   u\n   a b"),
+        ("search", results("nothing fits", content="a", score=0.04), "1. T  (0.04)\n   u\n   a\n\nnothing fits"),
         ("websearch-search", {"results": [], "note": "Add pages."}, "nothing found. Add pages."),
-        (
-            "extract",
-            {
-                "results": [{"title": "T", "url": "u", "raw_content": "x"}],
-                "failed_results": [{"url": "v", "error": "e"}],
-            },
-            "── T <u>\n\nx\n\nfailed: v: e",
-        ),
+        ("extract", results(raw_content="x") | UNREAD, "── T <u>\n\nx\n\nfailed: v: e"),
         ("map", {"results": ["u", "v"], "note": "truncated"}, "u\nv\ntruncated"),
         ("search_status", {"last_error": None}, '{\n  "last_error": null\n}'),
     ],
@@ -68,7 +61,7 @@ def test_times_counts_and_ports_are_read_and_refused() -> None:
             read(text)
 
 
-FOUND = {"success": True, "data": {"results": [{"title": "T", "url": "u", "content": "c", "score": 0.5}]}}
+FOUND = {"success": True, "data": results(content="c", score=0.5)}
 
 
 def result_of(document: Json, *, is_error: bool = False) -> Json:

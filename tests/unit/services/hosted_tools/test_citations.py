@@ -1,7 +1,6 @@
 """Citations in streamed text: which links are found, and that where the stream is cut changes nothing."""
 
 import itertools
-from random import Random
 
 import pytest
 
@@ -125,28 +124,3 @@ def test_only_what_may_become_a_link_is_held_back(text: str, held: str) -> None:
 def test_without_sources_nothing_waits_and_nothing_is_cited() -> None:
     finder = CitationFinder(Sources())
     assert finder.push("[1] (") == [TextPiece("[1] (")] and finder.flush() == []
-
-
-FRAGMENTS = [
-    "[", "]", "(", ")", "[1]", "[2", "1]", "【1", "†", "】", "`", "```", "\n", " ", "h", "http", "://", URL, SHORT,
-    "\\", "!", SHORT[:12], SHORT[12:], "<", ">", "word", "北京", "🙂", ".", ",", "[a](", "'t'", "(((((", "`" * 70,
-    "https://zh.example.net/", "https://evil.example/?u=", "a", "_", "$", " = 1", "~~~", "~", "-3]", "、2", "［",
-    "］", "1",
-]  # fmt: skip
-
-
-@pytest.mark.slow
-def test_texts_of_odd_pieces_have_the_same_links_however_they_are_cut() -> None:
-    """The naive form, the whole text at once, against random cuts."""
-    random = Random(7)
-    cited = 0
-    for _ in range(1500):
-        text = "".join(random.choices(FRAGMENTS, k=random.randint(1, 14)))
-        whole = links(read(text))
-        cited += len(whole)
-        for _ in range(6):
-            cuts = sorted(random.choices(range(len(text) + 1), k=random.randint(1, 5)))
-            pieces = [text[start:end] for start, end in itertools.pairwise([0, *cuts, len(text)])]
-            assert links(read(*pieces)) == whole, (text, pieces)
-            assert "".join(piece.text for piece in read(*pieces)) == text
-    assert cited > 300

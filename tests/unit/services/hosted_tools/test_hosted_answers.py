@@ -7,7 +7,7 @@ import pytest
 
 from gateway.calls.call import Call
 from gateway.domain import Caller, Json, RequestStats
-from gateway.errors import Forbidden, InvalidRequest
+from gateway.errors import InvalidRequest
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.hosted_tools.hosted_responses import HostedResponses
 from gateway.services.hosted_tools.hosted_search import HostedSearch, HostedSettings
@@ -122,21 +122,6 @@ async def test_the_gateways_own_tools_are_a_server_too() -> None:
     response = await desk.response(tools=[OWN], tool_choice="required")
     assert kinds(response) == ["mcp_list_tools", "mcp_call", "message"] and desk.web.charged == ["websearch-search"]
     assert desk.model.asked[0]["tool_choice"] == "required"
-
-
-@pytest.mark.parametrize(
-    ("scopes", "tool", "scope"),
-    [
-        (("responses",), SEARCH, "web-search"),
-        (("responses",), OWN, "web-search"),
-        (("responses", "web-search"), WORDS, "mcp:words"),
-        (("responses",), {"type": "mcp", "server_label": "nobody"}, "mcp:nobody"),
-    ],
-)
-def test_a_key_without_the_scope_is_told_its_name(scopes: tuple[str, ...], tool: Json, scope: str) -> None:
-    desk = Desk()
-    with pytest.raises(Forbidden, match=f"'{scope}'"):
-        desk.responses.wishes(desk.context({"tools": [tool]}, *scopes))
 
 
 def test_a_label_that_is_not_configured_is_refused_and_no_hosted_tool_is_none() -> None:
