@@ -152,13 +152,3 @@ def test_a_page_is_read_as_json() -> None:
     page = rows("ocr", str(SAMPLE), "--mode", "free", "--json")[0]
     assert page["page"] == 1 and "Harbour Street Stationers" in str(page["text"])
     assert page["ocr"]["lines"][0]["box"]  # type: ignore[index]
-
-
-@pytest.mark.parametrize("words", [[], ["--help"], ["--version"], ["serv"]])
-def test_what_needs_no_command_imports_none(words: list[str]) -> None:
-    told = (
-        "import sys, gateway.cli.main as m\ntry: m.main(sys.argv[1:])\nexcept SystemExit: pass\n"
-        "sys.stderr.write(' '.join(name for name in sys.modules if name.startswith('gateway.cli.')))"
-    )
-    done = subprocess.run([sys.executable, "-c", told, *words], capture_output=True, text=True, check=True)
-    assert done.stderr.split("\n")[-1].split() == ["gateway.cli.options", "gateway.cli.main"]

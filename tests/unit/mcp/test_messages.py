@@ -23,23 +23,16 @@ async def test_initialize_agrees_on_every_handshake_revision_and_offers_the_newe
     assert answer["result"]["capabilities"] == {"tools": {}} and answer["result"]["serverInfo"]["name"] == "gateway"
 
 
-async def test_modern_results_say_that_they_are_complete_and_who_answers() -> None:
-    for body, headers in (
-        modern("server/discover"),
-        modern("tools/list"),
-        modern("tools/call", {"name": "websearch-search_status"}),
-    ):
-        _, answer = await Desk().ask(body, headers)
-        assert answer["result"]["resultType"] == "complete"
-        assert answer["result"]["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "gateway"
-
-
-async def test_discover_and_list_tell_how_long_they_keep() -> None:
-    _, discovered = await Desk().ask(*modern("server/discover"))
-    assert discovered["result"]["supportedVersions"] == ["2026-07-28"]
-    for method in ("server/discover", "tools/list"):
-        _, answer = await Desk().ask(*modern(method))
-        assert answer["result"]["ttlMs"] == 300_000 and answer["result"]["cacheScope"] == "public"
+@pytest.mark.parametrize("method", ["server/discover", "tools/list", "tools/call"])
+async def test_modern_results_say_who_answers_that_they_are_complete_and_how_long_they_keep(method: str) -> None:
+    params = {"name": "websearch-search_status"} if method == "tools/call" else None
+    result = (await Desk().ask(*modern(method, params)))[1]["result"]
+    assert result["resultType"] == "complete"
+    assert result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "gateway"
+    if method != "tools/call":
+        assert result["ttlMs"] == 300_000 and result["cacheScope"] == "public"
+    if method == "server/discover":
+        assert result["supportedVersions"] == ["2026-07-28"]
 
 
 async def test_an_unsupported_version_is_told_what_is_supported() -> None:
