@@ -58,6 +58,9 @@ def test_a_key_is_edited_and_shown_with_what_it_has_used(tmp_path: Path, capsys:
     changed = dict(name="other", scopes=("ocr", "chat"), expires=None, per_minute=None)  # noqa: C408
     limits = dict(tool_calls_per_day=0, spend_per_month=4.2e-07)  # noqa: C408
     assert keys.read() == [replace(record, **changed, **limits)]  # type: ignore[arg-type]
+    logged = [json.loads(line) for line in (tmp_path / "audit.jsonl").read_text().splitlines()]
+    assert [(each["action"], each["id"]) for each in logged[1:]] == [("edited", record.id)] * 2
+    assert (logged[1]["tool_calls_per_day"], logged[2]["name"], logged[2]["scopes"]) == (0, "other", ["ocr", "chat"])
     shown = dict(line.split("  ", 1) for line in run("show", record.id).splitlines())
     told = {name: text.strip() for name, text in shown.items()}
     assert (told["name"], told["scopes"], told["expires"]) == ("other", "ocr, chat", "never")
@@ -68,6 +71,8 @@ def test_a_key_is_edited_and_shown_with_what_it_has_used(tmp_path: Path, capsys:
     assert record.sha256 not in as_json and json.loads(as_json)["used"]["tokens_per_day"] == 1_703
     assert main(["keys", "edit", record.id, *state]) == 1
     assert "nothing is to be changed" in capsys.readouterr().err
+    run("edit", record.id, "--expires", "2d")
+    assert keys.find(record.id).expires == pytest.approx(time.time() + 2 * 86_400, abs=60)
     run("revoke", record.id)
     assert main(["usage", *state]) == 0
     assert f"{record.id}  other " in capsys.readouterr().out
