@@ -129,27 +129,21 @@ async def test_one_missed_probe_does_not_end_a_child(make: Made, program: Path) 
 
 
 @pytest.mark.slow
-async def test_closing_leaves_no_process_not_even_what_the_child_started(
+async def test_what_a_child_had_started_ends_with_it_when_it_is_killed_and_when_it_is_closed(
     make: Made, program: Path, tmp_path: Path
 ) -> None:
     note = tmp_path / "grandchild"
     child, pid = await running(make, program, str(note), "--with-grandchild")
     grandchild = int(note.read_text())
     assert is_alive(grandchild)
-    await child.close()
-    await until(lambda: not is_alive(pid) and not is_alive(grandchild), 2)
-    assert child.pid is None
-    assert not child.is_ready
-
-
-@pytest.mark.slow
-async def test_what_a_killed_child_had_started_ends_with_it(make: Made, program: Path, tmp_path: Path) -> None:
-    note = tmp_path / "grandchild"
-    child, pid = await running(make, program, str(note), "--with-grandchild")
-    grandchild = int(note.read_text())
     os.kill(pid, signal.SIGKILL)
-    await until(lambda: child.restarts == 1, 2)
-    await until(lambda: not is_alive(grandchild), 2)
+    await until(lambda: child.restarts == 1 and not is_alive(grandchild), 5)
+    await child.ensure_ready()
+    pid, grandchild = child.pid or 0, int(note.read_text())
+    assert is_alive(pid) and is_alive(grandchild)
+    await child.close()
+    await until(lambda: not is_alive(pid) and not is_alive(grandchild), 5)
+    assert child.pid is None and not child.is_ready
 
 
 async def test_a_program_that_does_not_exist_is_tried_again_too(events: Logged) -> None:

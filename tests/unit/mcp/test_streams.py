@@ -102,17 +102,6 @@ async def test_a_batch_as_events_gives_each_answer_when_it_is_there() -> None:
     assert sorted(answers) == [1, 2, 3] and answers[-1] == 1
 
 
-async def test_closing_the_stream_cancels_the_crawl() -> None:
-    desk = Desk()
-    desk.tools.release = asyncio.Event()
-    exchange = desk.check(CRAWL, BOTH)
-    events = desk.dispatcher.events(exchange, desk.caller())
-    await bounded(anext(events))
-    await bounded(desk.tools.all_started(1))
-    await bounded(events.aclose())
-    assert desk.tools.cancelled.is_set()
-
-
 async def test_a_stream_over_the_limit_fails_before_its_first_event() -> None:
     desk = Desk()
     desk.allowance = 0

@@ -249,20 +249,6 @@ async def test_what_is_remembered_is_bounded_in_number_and_size() -> None:
     assert asked == ["a", "b", "c", "a", "huge", "huge"]
 
 
-async def test_the_last_asker_that_leaves_takes_the_request_along() -> None:
-    provider = Scripted([])
-    provider.gate = asyncio.Event()
-    made = service(provider)
-    task = asyncio.create_task(made.search(SearchRequest("q"), CALL))
-    await asyncio.sleep(0)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    provider.gate.set()
-    await made.search(SearchRequest("q"), CALL)
-    assert provider.asked == 2
-
-
 @pytest.mark.parametrize(
     ("request_", "param"),
     [
