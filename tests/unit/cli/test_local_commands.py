@@ -94,8 +94,3 @@ def test_a_gateway_that_is_away_is_named(tmp_path: Path, state: list[str], capsy
 def test_a_service_that_does_not_run_is_an_error(tmp_path: Path, capsys: Output, command: list[str]) -> None:
     assert main([*command, "--runtime-dir", str(tmp_path)]) == 1
     assert "is the service running" in capsys.readouterr().err
-
-
-def test_a_document_that_cannot_be_read_is_an_error(tmp_path: Path, state: list[str], capsys: Output) -> None:
-    assert main(["ocr", str(tmp_path / "none.png"), *state]) != 0
-    assert "none.png" in capsys.readouterr().err
