@@ -44,12 +44,13 @@ def test_a_key_that_ends_is_refused_after_its_end_by_the_clock_as_it_stands(tmp_
     file = KeyFile(tmp_path / "keys.json")
     key, record = file.create(KeyRequest("a", ("chat",), expires_s=10 * 3600))
     assert record.expires is not None
-    wall.now_s = record.expires - HOUR_S
+    wall.now_s = record.expires - 1
     store = KeyStore(tmp_path / "keys.json", now=wall)
-    assert store.lookup(key)
+    assert store.lookup(key) and store.is_live(record.id)
     wall.now_s += 6 * HOUR_S
     with pytest.raises(Unauthenticated):
         store.lookup(key)
+    assert not store.is_live(record.id)
     wall.now_s -= 12 * HOUR_S  # the step was a mistake that is put right
     assert store.lookup(key)
 

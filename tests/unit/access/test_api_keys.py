@@ -52,16 +52,6 @@ def test_a_wrong_key_is_refused_in_the_same_words(path: Path, wrong: str) -> Non
     assert refusal.value.message == "this API key is not valid; ask the operator for one"
 
 
-def test_a_key_is_live_until_the_second_in_which_it_expires(path: Path) -> None:
-    clock = Clock()
-    key, record = KeyFile(path).create(KeyRequest("short", ("chat",), expires_s=60))
-    clock.now = record.created + 59.0
-    store = KeyStore(path, now=clock)
-    assert store.lookup(key).key_id == record.id and store.is_live(record.id)
-    clock.now += 30
-    assert not store.is_live(record.id)
-
-
 def test_a_running_server_sees_new_keys_at_once_and_revoked_ones_at_its_next_look(path: Path) -> None:
     clock = Clock()
     store = KeyStore(path, clock=clock)
