@@ -146,9 +146,7 @@ async def test_what_is_left_is_divided_among_the_answers(budgets: Budgets) -> No
     assert held.limit == (1000 - INPUT) // 3
 
 
-async def test_an_answer_that_would_be_shorter_than_256_tokens_is_refused_unless_it_was_asked_for(
-    budgets: Budgets,
-) -> None:
+async def test_an_answer_of_less_than_256_tokens_is_refused_unless_it_was_asked_for(budgets: Budgets) -> None:
     key = Key(budgets, tokens_per_day=INPUT + 255)
     with pytest.raises(BudgetSpent, match="needs 456; send less"):
         await key.reserve({**BODY, "max_tokens": 5000})

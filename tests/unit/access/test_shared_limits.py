@@ -91,7 +91,7 @@ async def test_the_slots_of_a_dead_machine_come_free_and_those_of_a_live_one_do_
 
 
 @pytest.mark.slow
-async def test_while_redis_is_away_each_machine_grants_its_part_and_forgets_no_call(
+async def test_while_redis_is_away_a_machine_grants_its_part_and_forgets_none(
     machines: Machines, server: RedisServer
 ) -> None:
     one, two = machines.new(share_of=2), machines.new(share_of=2)
@@ -139,9 +139,7 @@ async def test_a_redis_that_hangs_costs_one_request_the_command_limit_and_the_ne
 
 
 @pytest.mark.slow
-async def test_a_key_of_another_type_is_as_good_as_a_redis_that_is_away(
-    machines: Machines, server: RedisServer
-) -> None:
+async def test_a_key_of_another_type_is_as_good_as_redis_being_away(machines: Machines, server: RedisServer) -> None:
     limiter = machines.new()
     await server.do("SET", "gateway:calls:k", "text")
     await limiter.charge(caller(per_minute=1))

@@ -159,7 +159,7 @@ async def test_a_new_process_of_the_machine_goes_on_with_its_sums(
 
 
 @pytest.mark.slow
-async def test_rows_that_somebody_removed_are_told_again_within_the_hour(
+async def test_rows_that_are_removed_are_told_again_within_the_hour(
     machines: list[Machine], server: RedisServer
 ) -> None:
     one, _ = machines

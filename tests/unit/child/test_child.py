@@ -66,9 +66,7 @@ async def test_what_a_library_prints_does_not_get_into_the_protocol(make_child: 
 
 
 @pytest.mark.parametrize(("do", "reason"), [("exit", "died"), ("cpu", "cpu"), ("abort", "memory")])
-async def test_a_death_says_its_reason_and_the_next_job_gets_a_new_process(
-    make_child: MakeChild, do: str, reason: str
-) -> None:
+async def test_a_death_has_a_reason_and_the_next_job_a_new_process(make_child: MakeChild, do: str, reason: str) -> None:
     child = make_child()
     with pytest.raises(ChildDied) as died:
         await child.ask({"do": do})
@@ -91,9 +89,7 @@ async def test_a_silent_job_ends_its_process_and_counts_as_its_death(make_child:
     await until(lambda: restarts.wait_s > 0, 5)
 
 
-async def test_a_job_that_says_that_it_is_alive_is_not_silent_but_ends_with_its_own_limit(
-    make_child: MakeChild,
-) -> None:
+async def test_a_job_that_says_it_is_alive_is_not_silent_but_ends_with_its_own_limit(make_child: MakeChild) -> None:
     child = make_child("", ChildLimits(message_s=0.35, job_s=1.2))
     assert (await child.ask({"do": "alive", "times": 5})).head == {"ok": True}
     with pytest.raises(ChildDied, match="too long"):
@@ -111,9 +107,7 @@ async def test_a_caller_that_leaves_has_its_job_cancelled_and_the_process_goes_o
 
 
 @pytest.mark.parametrize("cancel_s", [0.0, 0.2])
-async def test_a_job_that_does_not_heed_its_cancelling_loses_its_process(
-    make_child: MakeChild, cancel_s: float
-) -> None:
+async def test_a_job_that_heeds_no_cancelling_loses_its_process(make_child: MakeChild, cancel_s: float) -> None:
     child = make_child("", ChildLimits(cancel_s=cancel_s))
     async with aclosing(child.stream({"do": "hang"})) as messages:
         await anext(messages)
@@ -174,9 +168,7 @@ async def test_an_answer_above_the_limit_ends_the_process(make_child: MakeChild)
         await make_child("", ChildLimits(message_bytes=100_000)).ask({"do": "large", "size": 200_000})
 
 
-async def test_a_process_whose_parent_closes_its_input_ends_and_a_closed_client_starts_none(
-    make_child: MakeChild,
-) -> None:
+async def test_a_process_whose_input_is_closed_ends_and_a_closed_client_starts_none(make_child: MakeChild) -> None:
     child = make_child("", ChildLimits(grace_s=5))
     await child.start()
     pid = child.pid

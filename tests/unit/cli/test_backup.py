@@ -135,9 +135,7 @@ def test_what_is_no_backup_is_refused(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "is not a backup" in said and said.count("\n") == 1
 
 
-def test_a_backup_never_takes_the_place_of_a_device(
-    state: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_backup_never_replaces_a_device(state: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     assert main(["backup", str(pipe), "--state-dir", str(state)]) == 1

@@ -115,9 +115,7 @@ def test_a_setting_that_has_no_effect_any_more_is_a_warning_with_its_remedy(
         ([], "there is no gateway.socket"),
     ],
 )
-def test_no_socket_unit_or_one_with_another_address_is_a_warning(
-    machine: Machine, listens: list[str], said: str
-) -> None:
+def test_no_socket_unit_or_one_of_another_address_is_a_warning(machine: Machine, listens: list[str], said: str) -> None:
     machine.socket(*listens)
     if not listens:
         (machine.units / "gateway.socket").unlink()
@@ -269,9 +267,7 @@ async def test_the_doctor_looks_at_the_certificate(
 
 
 @pytest.mark.slow
-async def test_the_doctor_asks_all_upstreams_at_once_as_each_wants_to_be_asked(
-    machine: Machine,
-) -> None:
+async def test_the_doctor_asks_all_upstreams_at_once_as_each_wants_to_be_asked(machine: Machine) -> None:
     async with scripted_upstream() as quiet, scripted_upstream() as native:
         quiet.will(silent(quiet))
         native.will(answer(listing("claude-opus-5")))
@@ -330,9 +326,7 @@ def test_the_doctor_tells_what_others_may_read_by_configuration(machine: Machine
 
 
 @pytest.mark.parametrize(("setting", "is_off"), [("", False), ("enabled = 'off'", True), ("model = 'other'", True)])
-def test_the_doctor_says_what_a_guardrail_would_add_where_none_runs(
-    machine: Machine, setting: str, is_off: bool
-) -> None:
+def test_the_doctor_says_what_a_guardrail_adds_where_none_runs(machine: Machine, setting: str, is_off: bool) -> None:
     machine.write(f"[guardrail]\n{setting}\n")
     assert ("ok    The guardrail is off: " in machine.doctor()) is is_off
 
@@ -402,7 +396,7 @@ def test_the_doctor_says_when_the_keys_cannot_be_read(machine: Machine, broken: 
     assert "mend: restore it" in said if broken else "0 keys" in said or "restore it" in said
 
 
-def test_the_doctor_looks_at_what_an_installation_without_a_service_has(
+def test_the_doctor_looks_at_an_installation_without_a_service(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine.service.unlink()

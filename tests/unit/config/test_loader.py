@@ -182,9 +182,7 @@ def test_settings_of_a_search_provider_are_in_its_table_or_those_of_the_only_one
         ("[limits]\nspend_per_month = -1", "limits.spend_per_month", "at least 0"),
     ],
 )
-def test_a_wrong_file_is_refused_naming_the_key_and_what_is_allowed(
-    tmp_path: Path, text: str, path: str, says: str
-) -> None:
+def test_a_wrong_file_is_refused_by_key_and_what_is_allowed(tmp_path: Path, text: str, path: str, says: str) -> None:
     with pytest.raises(ConfigError) as refusal:
         load(tmp_path, text)
     assert refusal.value.path == path

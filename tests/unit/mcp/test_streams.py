@@ -46,9 +46,7 @@ CRAWL = tool_call("crawl", {"url": "https://example.com/"}, token="t")
         ("application/json;q=0, application/json;version=1", "t", False),
     ],
 )
-def test_accept_and_progress_token_decide_between_json_and_events(
-    accept: str | None, token: Any, streamed: bool
-) -> None:
+def test_accept_and_token_decide_between_json_and_events(accept: str | None, token: Any, streamed: bool) -> None:
     headers = {} if accept is None else {"Accept": accept}
     exchange = Desk().check(tool_call("crawl", {"url": "https://example.com/"}, token=token), headers)
     assert exchange.wants_events is streamed
@@ -141,9 +139,7 @@ async def succeeded(desk: Desk, *tasks: "asyncio.Task[Any]") -> list[bool]:
     ("meant", "client"),
     [("7", "client"), (8, "client"), (7.0, "client"), (None, "client"), (True, "client"), (7, "another of the key")],
 )
-async def test_a_notification_that_names_another_call_or_is_another_clients_changes_nothing(
-    meant: Any, client: str
-) -> None:
+async def test_a_notification_of_another_call_or_client_changes_nothing(meant: Any, client: str) -> None:
     desk = Desk()
     task = await waiting_crawl(desk, 7)
     desk.dispatcher.notify(desk.check(cancelled(meant)), desk.caller(client))

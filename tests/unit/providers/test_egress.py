@@ -65,9 +65,7 @@ async def post(url: str, egress: Egress = DIRECT) -> bytes:
 
 
 @pytest.mark.slow
-async def test_a_private_authority_is_trusted_where_it_alone_is_named(
-    authority: PrivateAuthority, tmp_path: Path
-) -> None:
+async def test_a_private_authority_is_trusted_where_it_is_named(authority: PrivateAuthority, tmp_path: Path) -> None:
     async with server(authority) as (url, _):
         assert await post(url, Egress(ca_file=str(authority.file))) == b'{"ok": true}'
         for other in (DIRECT, Egress(ca_file=str(PrivateAuthority(tmp_path).file))):
@@ -77,9 +75,7 @@ async def test_a_private_authority_is_trusted_where_it_alone_is_named(
 
 
 @pytest.mark.slow
-async def test_a_tunnel_shows_the_proxy_its_own_password_and_neither_key_nor_request(
-    authority: PrivateAuthority,
-) -> None:
+async def test_a_tunnel_shows_the_proxy_its_own_password_and_no_key_or_request(authority: PrivateAuthority) -> None:
     async with server(authority) as (url, got), ConnectProxy(auth=SECRET) as proxy:
         assert await post(url, Egress(proxy.url, SECRET, str(authority.file))) == b'{"ok": true}'
     assert len(proxy.heads) == 1 and proxy.heads[0].startswith("CONNECT localhost:")

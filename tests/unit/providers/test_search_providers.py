@@ -100,9 +100,7 @@ async def test_a_search_and_its_answer_are_put_into_the_words_of_each_side(case:
 @pytest.mark.parametrize(
     ("name", "field", "most"), [("linkup", "excludeDomains", 100), ("perplexity", "search_domain_filter", 20)]
 )
-async def test_no_list_of_wanted_domains_is_sent_in_part_for_it_would_lose_results(
-    name: str, field: str, most: int
-) -> None:
+async def test_no_list_of_wanted_domains_is_sent_in_part_and_loses_results(name: str, field: str, most: int) -> None:
     async with reached(name, found("https://a.test/")) as (provider, site):
         await provider.search(request_of(include_domains=150, exclude_domains=150), CALL)
     assert len(site.requests[0][2][field]) == most and "includeDomains" not in site.requests[0][2]

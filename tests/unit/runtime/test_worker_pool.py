@@ -107,9 +107,7 @@ async def test_workers_that_cannot_serve_are_an_error_and_the_running_ones_survi
 
 
 @pytest.mark.parametrize("goes_on", [True, False], ids=["goes on", "is killed"])
-async def test_a_lone_worker_that_stops_has_a_spare_until_it_goes_on_or_is_killed(
-    setup: PoolSetup, goes_on: bool
-) -> None:
+async def test_a_lone_worker_that_stops_has_a_spare_till_it_goes_on_or_ends(setup: PoolSetup, goes_on: bool) -> None:
     logged = collect_events()
     pool = setup.pool(WatchdogSettings(), "stuck_s = 3\n", workers=1)
     await pool.start()

@@ -88,9 +88,7 @@ async def test_a_call_is_cancelled_in_whichever_process_it_runs(workers: list[Wo
 
 
 @pytest.mark.slow
-async def test_neither_of_two_calls_that_look_alike_is_cancelled_nor_one_of_another_client(
-    workers: list[Worker],
-) -> None:
+async def test_neither_of_two_calls_that_look_alike_is_cancelled_nor_another_clients(workers: list[Worker]) -> None:
     client, other = ("key", "10.0.0.1", "agent/1"), ("key", "10.0.0.2", "agent/1")
     alike = [asyncio.create_task(worker.call(client, 7)) for worker in workers[:2]]
     foreign = asyncio.create_task(workers[2].call(other, 8))
@@ -110,9 +108,7 @@ async def test_neither_of_two_calls_that_look_alike_is_cancelled_nor_one_of_anot
     await asyncio.wait(tasks)
 
 
-async def test_no_call_is_cancelled_while_a_process_has_not_answered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_no_call_is_cancelled_before_all_have_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gateway.mcp.running_calls._LIMIT_S", 0.05)
     worker = Worker(tmp_path / "bus")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as silent:

@@ -167,9 +167,7 @@ asyncio.run(main())
 
 
 @pytest.mark.slow
-def test_processes_that_reserve_at_the_same_time_never_exceed_a_limit_and_a_killed_one_loses_nothing(
-    tmp_path: Path,
-) -> None:
+def test_processes_that_reserve_at_once_never_exceed_a_limit_and_a_killed_one_loses_nothing(tmp_path: Path) -> None:
     path = tmp_path / "state.sqlite3"
     command = [sys.executable, "-c", CHILD, str(path)]
     children = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)]

@@ -76,9 +76,7 @@ def references(value: Any) -> Iterator[str]:
             yield from references(each)
 
 
-async def test_every_route_stands_in_the_openapi_document_with_schemas_that_hold(
-    session: aiohttp.ClientSession,
-) -> None:
+async def test_every_route_stands_in_the_openapi_document_with_its_schemas(session: aiohttp.ClientSession) -> None:
     async with session.get("/openapi.json") as reply:
         document = await reply.json()
     components = document["components"]["schemas"]
