@@ -191,9 +191,7 @@ async def test_while_redis_is_away_known_keys_are_accepted_for_a_time_and_unknow
 
 
 @pytest.mark.slow
-async def test_a_redis_that_comes_back_empty_has_not_revoked_everybody(
-    server: RedisServer, gateways: Gateways, tmp_path: Path
-) -> None:
+async def test_a_redis_that_is_empty_revokes_nobody(server: RedisServer, gateways: Gateways, tmp_path: Path) -> None:
     keys = RedisKeys(server.url, tmp_path)
     key, _ = await create(keys)
     store = await gateways.new()

@@ -334,9 +334,7 @@ def test_the_doctor_says_what_a_guardrail_adds_where_none_runs(machine: Machine,
 @pytest.mark.parametrize(
     ("secret", "what"), [("", "credential 'llm' is empty"), (None, "credential 'llm': there is no")]
 )
-def test_the_doctor_names_the_file_of_a_credential_that_is_not_there_and_goes_on(
-    machine: Machine, secret: str | None, what: str
-) -> None:
+def test_the_doctor_names_the_file_of_a_missing_credential(machine: Machine, secret: str | None, what: str) -> None:
     machine.credential.unlink()
     if secret is not None:
         machine.credential.write_text(secret)

@@ -92,9 +92,7 @@ async def test_a_plain_request_goes_through_the_proxy_too() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
-def test_the_proxy_itself_may_be_reached_by_tls(
-    authority: PrivateAuthority, loop: Callable[[], asyncio.AbstractEventLoop]
-) -> None:
+def test_a_proxy_may_speak_tls(authority: PrivateAuthority, loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
     async def ask() -> None:
         async with (
             server(authority) as (secure, _),

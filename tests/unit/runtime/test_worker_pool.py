@@ -133,9 +133,7 @@ async def test_a_lone_worker_that_stops_has_a_spare_till_it_goes_on_or_ends(setu
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["dies", "hangs"])
-async def test_a_fork_server_that_fails_is_replaced_at_the_next_start_and_its_workers_go_on(
-    tmp_path: Path, number: signal.Signals
-) -> None:
+async def test_a_failed_fork_server_is_replaced_and_its_workers_go_on(tmp_path: Path, number: signal.Signals) -> None:
     server = ForkServer(worker_environment(read_environment(), tmp_path))
     first, before = await server.start_worker(), server._pid
     os.kill(before, number)

@@ -59,9 +59,7 @@ async def test_a_group_counts_as_its_requests_would_one_by_one(recorded: tuple[M
     assert value("gateway_tool_duration_seconds_count", {"tool": "websearch-search"}) == 2
 
 
-async def test_usage_is_summed_by_model_and_tool_and_a_request_with_both_counts_with_its_model(
-    recorded: tuple[Metrics, Any],
-) -> None:
+async def test_usage_is_summed_by_model_and_tool_and_both_count_with_the_model(recorded: tuple[Metrics, Any]) -> None:
     names = ("requests", "input_tokens", "cached_tokens", "output_tokens", "tool_calls")
     assert {key: tuple(row[name] for name in names) for key, row in recorded[1].items()} == {
         ("big", ""): (3, 14, 4, 7, 0), ("small", ""): (1, 7, 0, 0, 0), ("big", "websearch-search"): (0, 0, 0, 0, 2),
