@@ -15,10 +15,12 @@ from tests.support.full_disk import files_end_at
 from tests.support.redis_server import RedisServer, running_redis
 from tests.support.used import use
 
+Output = pytest.CaptureFixture[str]
+
 CREATE = ["keys", "create", "--name", "agent", "--scope", "chat"]
 
 
-def test_every_limit_of_a_key_can_be_given_and_is_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_limit_of_a_key_can_be_given_and_is_listed(tmp_path: Path, capsys: Output) -> None:
     state = ["--state-dir", str(tmp_path)]
     limits = ["--per-minute", "60", "--concurrent", "4", "--tokens-per-minute", "10000", "--tokens-per-day", "200000",
               "--tool-calls-per-day", "50", "--spend-per-month", "12.50", "--per-user-tokens-per-day", "900",
@@ -41,7 +43,7 @@ def test_every_limit_of_a_key_can_be_given_and_is_listed(tmp_path: Path, capsys:
     assert {each.spend_per_month for each in KeyFile(tmp_path / "keys.json").read()} == {12.5}
 
 
-def test_a_key_is_edited_and_shown_with_what_it_has_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_key_is_edited_and_shown_with_what_it_has_used(tmp_path: Path, capsys: Output) -> None:
     state = ["--state-dir", str(tmp_path)]
     keys = KeyFile(tmp_path / "keys.json")
 
@@ -81,16 +83,14 @@ def test_a_key_is_edited_and_shown_with_what_it_has_used(tmp_path: Path, capsys:
 
 
 @pytest.mark.parametrize(("spend", "shown"), [(0, "0.0000"), (0.00000042, "0.00000042"), (0.0123456, "0.0123")])
-def test_spend_below_a_cent_is_shown(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], spend: float, shown: str
-) -> None:
+def test_spend_below_a_cent_is_shown(tmp_path: Path, capsys: Output, spend: float, shown: str) -> None:
     asyncio.run(use(tmp_path, tool_price=spend / 4))
     assert main(["usage", "--state-dir", str(tmp_path)]) == 0
     assert {line.split()[-1] for line in capsys.readouterr().out.splitlines()[2:]} == {shown}
 
 
 @pytest.mark.parametrize("value", ["-1", "1,5", "1.", "nan", "1e9", "€5", ""])
-def test_a_sum_is_written_with_a_point_or_refused(value: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_sum_is_written_with_a_point_or_refused(value: str, capsys: Output) -> None:
     with pytest.raises(SystemExit):
         main([*CREATE, f"--spend-per-month={value}"])
     assert "must be a sum, 0 or more, such as 12.50" in capsys.readouterr().err
@@ -98,16 +98,14 @@ def test_a_sum_is_written_with_a_point_or_refused(value: str, capsys: pytest.Cap
 
 @pytest.mark.slow
 async def test_a_key_file_is_imported_into_redis_where_commands_work_and_every_change_is_in_the_audit_log(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with running_redis(tmp_path) as server:
         await asyncio.to_thread(_move, server, tmp_path, capsys, monkeypatch)
         assert len(await server.do("XRANGE", "gateway:keys:audit", "-", "+")) == 4
 
 
-def _move(
-    server: RedisServer, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def _move(server: RedisServer, folder: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(credential_variable("redis"), server.url)
     old, config = folder / "old" / "keys.json", folder / "gateway.toml"
     assert main([*CREATE, "--keys-file", str(old)]) == 0
@@ -133,9 +131,7 @@ def _move(
     assert key not in logged and {"ts", "uid", "host", "name", "scopes"} <= lines[0].keys() and "sha256" not in logged
 
 
-def test_a_full_disk_is_told_with_the_file_and_leaves_it_as_it_was(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_full_disk_is_told_with_the_file_and_leaves_it_as_it_was(tmp_path: Path, capsys: Output) -> None:
     state = ["--state-dir", str(tmp_path)]
     assert main([*CREATE, *state]) == 0
     for name in ("keys.json", "audit.jsonl"):
@@ -150,9 +146,7 @@ def test_a_full_disk_is_told_with_the_file_and_leaves_it_as_it_was(
         assert full.read_bytes() == before
 
 
-def test_keys_and_usage_are_listed_without_the_secret_of_an_upstream(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_keys_and_usage_are_listed_without_the_secret_of_an_upstream(tmp_path: Path, capsys: Output) -> None:
     config = tmp_path / "gateway.toml"
     config.write_text(
         '[[models]]\nname = "m"\n[[models.upstreams]]\nbase_url = "http://127.0.0.1:1/v1"\n'
