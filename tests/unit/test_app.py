@@ -13,9 +13,7 @@ from gateway.engines.index.store import PageIndex
 from tests.support.paths import ROOT
 
 
-async def test_a_close_that_fails_does_not_keep_the_others_from_closing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_close_that_fails_keeps_no_other_from_closing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     closed = []
 
     def note(kind: type[Any], failing: bool) -> None:

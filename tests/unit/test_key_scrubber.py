@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.growth import grows
 from gateway import key_scrubber
 from gateway.key_scrubber import HIDDEN, scrub_keys
 
@@ -26,18 +25,9 @@ def test_the_whole_of_a_key_is_hidden_with_all_characters_that_keys_have() -> No
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "task-identifier",
-        "the key_id of a row",
-        "hf_model",
-        "sk-ab",
-        "a desk-lamp",
-        "gw-internal01:8000",
-        "hf-internal-testing/tiny",
-        "bearer",
-        "bearer\nnext line",
-    ],
-)
+    ["task-identifier", "the key_id of a row", "hf_model", "sk-ab", "a desk-lamp", "gw-internal01:8000",
+     "hf-internal-testing/tiny", "bearer", "bearer\nnext line"],
+)  # fmt: skip
 def test_words_that_are_no_keys_stay(text: str) -> None:
     assert scrub_keys(text) == text
 
@@ -52,31 +42,11 @@ def test_what_was_sent_as_a_secret_is_hidden_whatever_it_looks_like_but_short_wo
 
 
 PIECES = [
-    "bearer ",
-    "Bearer\\t",
-    "gw_",
-    "sk-",
-    "SK-",
-    "tvly_",
-    "key-",
-    "hf_",
-    "ſk-",
-    "abcdefgh",
-    "1",
-    " ",
-    "\\n",
-    '"',
-    "é",
-]
+    "bearer ", "Bearer\\t", "gw_", "sk-", "SK-", "tvly_", "key-", "hf_", "ſk-", "abcdefgh", "1", " ", "\\n", '"', "é",
+]  # fmt: skip
 
 
 @pytest.mark.slow
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
 def test_it_equals_the_substitution_without_the_search_before_it(text: str) -> None:
     assert scrub_keys(text) == key_scrubber._KEYS.sub(key_scrubber._hide, text)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("piece", ["bearer ", "bearer", " ", "sk-", "key_abc ", "\\n", "\\u0041sk-a"])
-def test_a_long_text_takes_no_more_than_its_length_pays_for(piece: str) -> None:
-    assert grows(scrub_keys, lambda chars: "bearer" + piece * (chars // len(piece)), (20_000, 40_000, 80_000)) is None

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, generate_latest
 
-from gateway.metrics import BulkHistogram, Metrics
+from gateway.metrics import BulkHistogram
 
 BOUNDS = (0.001, 0.1, 1, 10)
 
@@ -25,11 +25,3 @@ def shown(amounts: list[float], *, at_once: bool) -> bytes:
 @given(st.lists(st.sampled_from([0.0, *BOUNDS, 0.0625, 0.5, 2.0, 11.0, 1e9]), max_size=20))
 def test_many_amounts_at_once_count_like_one_after_the_other(amounts: list[float]) -> None:
     assert shown(amounts, at_once=True) == shown(amounts, at_once=False)
-
-
-def test_the_series_of_an_endpoint_and_a_status_class_are_made_once() -> None:
-    metrics = Metrics()
-    series = metrics.of_requests("chat", 2)
-    assert metrics.of_requests("chat", 2) is series
-    series.requests.inc()
-    assert b'gateway_requests_total{endpoint="chat",status="2xx"} 1.0' in generate_latest(metrics.registry)

@@ -64,9 +64,7 @@ def test_a_checkout_that_holds_the_releases_upgrades_again_and_again_without_cop
         assert len(found) == 3_004 and not any(name.startswith("releases") for name in found)
 
 
-def test_what_git_does_not_track_stays_out_and_what_it_tracks_comes_as_it_lies_there(
-    checkout: Path, tmp_path: Path
-) -> None:
+def test_what_git_does_not_track_stays_out_and_what_it_tracks_comes_as_it_is(checkout: Path, tmp_path: Path) -> None:
     (checkout / "notes-with-a-key.txt").write_text("secret")
     (checkout / "notes-with-a-key.txt").chmod(0o600)
     (checkout / "gateway" / "__init__.py").write_text('__version__ = "9.9.10"\n')

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.access.budgets import Budgets, Reservation, periods, user_counters
+from gateway.access.budgets import Budgets, Reservation, periods
 from gateway.access.people import account_of
 from gateway.access.rate_limits import LimitState
 from gateway.access.usage import NANO, PriceList, Used
@@ -146,15 +146,7 @@ async def test_what_is_left_is_divided_among_the_answers(budgets: Budgets) -> No
     assert held.limit == (1000 - INPUT) // 3
 
 
-async def test_fields_of_the_operator_count_for_the_limit_and_the_number_of_answers(budgets: Budgets) -> None:
-    key = Key(budgets, tokens_per_day=10_000)
-    await key.reserve(fixed=[{"max_tokens": 1500, "n": 2}])
-    assert key.left() == 10_000 - INPUT - 3000
-
-
-async def test_an_answer_that_would_be_shorter_than_256_tokens_is_refused_unless_it_was_asked_for(
-    budgets: Budgets,
-) -> None:
+async def test_an_answer_of_less_than_256_tokens_is_refused_unless_it_was_asked_for(budgets: Budgets) -> None:
     key = Key(budgets, tokens_per_day=INPUT + 255)
     with pytest.raises(BudgetSpent, match="needs 456; send less"):
         await key.reserve({**BODY, "max_tokens": 5000})
@@ -181,17 +173,6 @@ async def test_a_stream_reserves_a_slice_and_extends_before_it_is_spent(budgets:
     assert key.left() == 20_000 - INPUT - 3000  # all that its upstream may make
 
 
-async def test_a_stream_ends_where_no_slice_is_left(budgets: Budgets) -> None:
-    key = Key(budgets, tokens_per_day=4000)
-    async with await key.reserve({**BODY, "max_tokens": 3000, "stream": True}) as held:
-        await Key(budgets, tokens_per_day=4000).reserve({**BODY, "max_tokens": 2500})  # another takes the rest
-        assert held.wrote(1600) and await held.extend()  # what is left of its slice
-        assert held.wrote(600) and not await held.extend()
-        assert held.counted() == {"prompt_tokens": INPUT, "completion_tokens": 1100, "estimated": True}
-        held.answered({"prompt_tokens": 0, "completion_tokens": 0})
-    assert key.left() == 4000 - INPUT - 2500 - INPUT - 1100
-
-
 async def test_a_stream_within_its_limit_is_not_cut_for_a_count_that_is_too_high(budgets: Budgets) -> None:
     key = Key(budgets, tokens_per_day=INPUT + 300)
     held = await key.reserve({**BODY, "max_tokens": 300, "stream": True})
@@ -215,12 +196,6 @@ async def test_thoughts_that_nobody_sees_are_reserved_at_once(budgets: Budgets) 
     assert left - key.left() >= 3000  # it has been seen to think
 
 
-async def test_fifty_calls_at_once_never_exceed_a_budget_together(budgets: Budgets) -> None:
-    key = Key(budgets, tokens_per_day=10 * RESERVED + 5)
-    answers = await asyncio.gather(*(key.reserve() for _ in range(50)), return_exceptions=True)
-    assert sum(not isinstance(answer, BudgetSpent) for answer in answers) == 10
-
-
 @pytest.mark.parametrize(
     ("error", "left"),
     [
@@ -238,15 +213,6 @@ async def test_a_call_without_an_answer_costs_what_it_reserved_if_its_upstream_m
         async with await key.reserve():
             raise error
     assert key.left() == left
-
-
-async def test_a_stream_that_its_client_leaves_costs_what_was_seen_of_it(budgets: Budgets) -> None:
-    key = Key(budgets, tokens_per_day=1000)
-    with pytest.raises(asyncio.CancelledError):
-        async with await key.reserve({**BODY, "stream": True}) as held:
-            held.wrote(40)
-            raise asyncio.CancelledError
-    assert key.left() == 1000 - INPUT - 20
 
 
 @pytest.mark.parametrize(
@@ -343,27 +309,6 @@ async def test_spend_is_reserved_at_the_dearest_prices_and_settled_by_the_model_
         await key.reserve()
 
 
-async def test_a_spend_limit_on_a_model_or_fallback_without_a_price_is_refused_naming_the_setting() -> None:
-    budgets = Budgets(MemoryCounters(), Limits(spend_per_month=5), PRICES, lambda name: ["cheap", "free"])
-    with pytest.raises(NoPrice, match=r"'free' has no price; the operator must add \[\[prices\]\]") as refusal:
-        await Key(budgets).reserve()
-    assert (refusal.value.status, refusal.value.param) == (403, "model")
-    assert budgets.of(caller(spend_per_month=0), {}) is None
-
-
-async def test_tool_calls_have_a_budget_a_day_and_a_price(budgets: Budgets) -> None:
-    limits: dict[str, LimitState] = {}
-    key = caller(tool_calls_per_day=3, spend_per_month=1.0)
-    for _ in range(2):
-        await budgets.charge_tool(key, "websearch-search", limits)
-    assert limits["tool-calls-day"].remaining == 1
-    with pytest.raises(BudgetSpent, match="USD 1 a month"):
-        await budgets.charge_tool(key, "websearch-search", limits)
-    await budgets.charge_tool(key, "websearch-map", limits)
-    with pytest.raises(BudgetSpent, match="3 tool calls a day"):
-        await budgets.charge_tool(key, "websearch-map", limits)
-
-
 async def test_a_call_that_ends_in_the_next_period_is_settled_in_its_own(budgets: Budgets, now: Now) -> None:
     key = Key(budgets, tokens_per_minute=RESERVED)
     async with await key.reserve() as held:
@@ -377,14 +322,6 @@ async def test_a_call_that_ends_in_the_next_period_is_settled_in_its_own(budgets
 
 class TestUsers:
     """Within a key each user has a budget of its own."""
-
-    async def test_each_has_its_own_and_those_without_a_name_share_one(self, budgets: Budgets) -> None:
-        key = Key(budgets, per_user_tokens_per_day=RESERVED)
-        for user in ("ann", "bob", None, ""):
-            if user != "":
-                await key.reserve({**BODY, "user": user})
-            with pytest.raises(BudgetSpent, match="300 tokens a day for one user; it has used 300"):
-                await key.reserve({**BODY, "user": user})
 
     async def test_the_key_binds_them_together(self, budgets: Budgets) -> None:
         key = Key(budgets, per_user_tokens_per_day=2 * RESERVED, tokens_per_day=3 * RESERVED)
@@ -416,12 +353,6 @@ class TestUsers:
         with pytest.raises(BudgetSpent):
             await Key(other, per_user_tokens_per_day=RESERVED).reserve({**BODY, "user": "user 1"})
         await Key(other, per_user_tokens_per_day=2 * RESERVED).reserve({**BODY, "user": "user 1"})
-
-    async def test_what_is_counted_of_them_can_be_erased(self, budgets: Budgets) -> None:
-        key = Key(budgets, per_user_tokens_per_day=RESERVED)
-        await key.reserve({**BODY, "user": "ann"})
-        assert sum([await budgets.counters.erase(prefix) for prefix in user_counters("k")]) == 2
-        await key.reserve({**BODY, "user": "ann"})
 
 
 @pytest.mark.parametrize(

@@ -76,12 +76,3 @@ async def test_addresses_are_forgotten_so_that_memory_stays_bounded() -> None:
     await limiter.record("10.0.0.0")  # forgotten: counted as if it were the first
     with pytest.raises(RateLimited):
         await limiter.record("10.0.3.231")
-
-
-async def test_a_counted_call_says_what_is_left_of_the_minute() -> None:
-    clock = Clock()
-    limiter = Limiter(MemoryWindows(clock), Limits(per_minute=3))
-    assert await limiter.charge(caller()) == (3, 2, 60)
-    clock.now += 20
-    assert await limiter.charge(caller()) == (3, 1, 40)
-    assert await limiter.charge(caller(per_minute=0)) is None

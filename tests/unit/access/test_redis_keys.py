@@ -162,9 +162,9 @@ async def test_guessed_keys_are_looked_for_together_and_not_all_the_time(
 ) -> None:
     await create(RedisKeys(server.url, tmp_path))
     store = await gateways.new()
-    before_s = time.monotonic()
+    await server.do("CONFIG", "RESETSTAT")
     assert await asyncio.gather(*(store.refresh() for _ in range(100))) == [False] * 100
-    assert time.monotonic() - before_s < 1
+    assert (await server.do("INFO", "commandstats"))["cmdstat_get"]["calls"] < 5
     before_s = time.monotonic()
     for _ in range(5):
         await store.refresh()
@@ -191,9 +191,7 @@ async def test_while_redis_is_away_known_keys_are_accepted_for_a_time_and_unknow
 
 
 @pytest.mark.slow
-async def test_a_redis_that_comes_back_empty_has_not_revoked_everybody(
-    server: RedisServer, gateways: Gateways, tmp_path: Path
-) -> None:
+async def test_a_redis_that_is_empty_revokes_nobody(server: RedisServer, gateways: Gateways, tmp_path: Path) -> None:
     keys = RedisKeys(server.url, tmp_path)
     key, _ = await create(keys)
     store = await gateways.new()
@@ -243,25 +241,6 @@ async def test_keys_that_are_made_at_the_same_time_are_all_kept(server: RedisSer
     for thread in threads:
         await asyncio.to_thread(thread.join)
     assert len(await asyncio.to_thread(RedisKeys(server.url, tmp_path).read)) == 8
-
-
-@pytest.mark.slow
-async def test_a_key_file_moves_there_and_every_change_is_in_the_audit_log(server: RedisServer, tmp_path: Path) -> None:
-    file = KeyFile(tmp_path / "file" / "keys.json")
-    key, record = file.create(KeyRequest("moved", ("chat",)))
-    keys = RedisKeys(server.url, tmp_path)
-    assert [each.id for each in await asyncio.to_thread(keys.add, file.read())] == [record.id]
-    assert await asyncio.to_thread(keys.add, file.read()) == []
-    assert await asyncio.to_thread(keys.read) == [record]
-    _, fresh = await asyncio.to_thread(keys.rotate, record.id)
-    await asyncio.to_thread(keys.revoke, record.id)
-    lines = [json.loads(line) for line in (tmp_path / "audit.jsonl").read_text().splitlines()]
-    assert [(line["action"], line["id"]) for line in lines] == [
-        ("imported", record.id), ("rotated", fresh.id), ("revoked", record.id),
-    ]  # fmt: skip
-    assert lines[1]["of"] == record.id and {"ts", "uid", "host", "name", "scopes"} <= lines[1].keys()
-    assert key not in (tmp_path / "audit.jsonl").read_text() and "sha256" not in lines[0]
-    assert len(await server.do("XRANGE", "gateway:keys:audit", "-", "+")) == 3
 
 
 @pytest.mark.slow

@@ -141,9 +141,7 @@ def test_workers_that_start_together_share_one_private_file(tmp_path: Path) -> N
     assert stat.S_IMODE((tmp_path / "state" / SEAL_KEYS).stat().st_mode) == 0o600
 
 
-def test_without_the_extra_the_refusal_names_it_and_no_file_is_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_extra_it_is_named_and_no_file_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(EngineMissing, match="EXTRAS=seal"):
         make_sealer(tmp_path, None, None)

@@ -143,9 +143,7 @@ async def test_what_was_used_during_an_outage_is_told_afterwards_and_once(
 
 
 @pytest.mark.slow
-async def test_a_new_process_of_the_machine_goes_on_with_its_sums(
-    machines: list[Machine], server: RedisServer, tmp_path: Path
-) -> None:
+async def test_a_new_process_continues_the_sums(machines: list[Machine], server: RedisServer, tmp_path: Path) -> None:
     one, _ = machines
     await one.use(3)
     await server.stop()
@@ -159,7 +157,7 @@ async def test_a_new_process_of_the_machine_goes_on_with_its_sums(
 
 
 @pytest.mark.slow
-async def test_rows_that_somebody_removed_are_told_again_within_the_hour(
+async def test_rows_that_are_removed_are_told_again_within_the_hour(
     machines: list[Machine], server: RedisServer
 ) -> None:
     one, _ = machines

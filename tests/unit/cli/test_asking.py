@@ -40,15 +40,7 @@ def test_control_characters_of_an_answer_do_not_reach_the_terminal() -> None:
     assert for_terminal("a\x1b]0;title\x07b\r\tc\nd\x9b31m é😀") == "a]0;titleb\tc\nd31m é😀"
 
 
-def test_gateway_alone_lists_its_commands(capsys: pytest.CaptureFixture[str]) -> None:
-    assert entry.main([]) == 0
-    told = capsys.readouterr().out
-    assert "chat" in told and "Exit codes" in told
-
-
-def test_every_command_has_help_and_stands_in_the_manual_and_the_completions(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_every_command_has_help_and_stands_in_manual_and_completions(capsys: pytest.CaptureFixture[str]) -> None:
     commands = command_lines(whole_parser())
     manual = manual_page(commands)
     assert {"serve", "chat", "keys create", "index add"} <= {" ".join(each.words) for each in commands}

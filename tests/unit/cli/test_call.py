@@ -3,6 +3,7 @@
 import argparse
 import io
 import json
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -12,6 +13,7 @@ from gateway.cli.options import Paint, count, duration_s, port
 from gateway.config.environment import Environment
 from gateway.domain import Json
 from gateway.errors import InvalidRequest, UpstreamError
+from tests.support.websites import Site, serving
 
 PLAIN = Paint(io.StringIO(), Environment())
 
@@ -29,28 +31,20 @@ def test_what_is_no_pair_is_refused_with_the_form_that_is_wanted(pair: str) -> N
         arguments_from([pair])
 
 
+def results(note: str = "", **result: Any) -> Json:
+    return {"results": [{"title": "T", "url": "u", **result}], **({"note": note} if note else {})}
+
+
+UNREAD: Json = {"failed_results": [{"url": "v", "error": "e"}]}
+
+
 @pytest.mark.parametrize(
     ("tool", "data", "text"),
     [
-        (
-            "search",
-            {"results": [{"title": "T", "url": "u", "content": "a\n b", "score": 0.5}]},
-            "1. T  (0.50)\n   u\n   a b",
-        ),
-        (
-            "search",
-            {"results": [{"title": "T", "url": "u", "content": "a", "score": 0.04}], "note": "nothing found fits"},
-            "1. T  (0.04)\n   u\n   a\n\nnothing found fits",
-        ),
+        ("search", results(content="a\n b", score=0.5), "1. T  (0.50)\n   u\n   a b"),
+        ("search", results("nothing fits", content="a", score=0.04), "1. T  (0.04)\n   u\n   a\n\nnothing fits"),
         ("websearch-search", {"results": [], "note": "Add pages."}, "nothing found. Add pages."),
-        (
-            "extract",
-            {
-                "results": [{"title": "T", "url": "u", "raw_content": "x"}],
-                "failed_results": [{"url": "v", "error": "e"}],
-            },
-            "── T <u>\n\nx\n\nfailed: v: e",
-        ),
+        ("extract", results(raw_content="x") | UNREAD, "── T <u>\n\nx\n\nfailed: v: e"),
         ("map", {"results": ["u", "v"], "note": "truncated"}, "u\nv\ntruncated"),
         ("search_status", {"last_error": None}, '{\n  "last_error": null\n}'),
     ],
@@ -67,7 +61,7 @@ def test_times_counts_and_ports_are_read_and_refused() -> None:
             read(text)
 
 
-FOUND = {"success": True, "data": {"results": [{"title": "T", "url": "u", "content": "c", "score": 0.5}]}}
+FOUND = {"success": True, "data": results(content="c", score=0.5)}
 
 
 def result_of(document: Json, *, is_error: bool = False) -> Json:
@@ -79,38 +73,16 @@ def events(*messages: Json) -> str:
     return "".join(f": ping\n\ndata: {json.dumps(message)}\n\n" for message in messages)
 
 
-class ScriptedGateway:
-    """Answers every call with `text` of a content type; `asked` are the bodies it got."""
-
-    def __init__(self) -> None:
-        self.text, self.content_type, self.asked = "", "application/json", list[Json]()
-
-    async def answer(self, request: web.Request) -> web.Response:
-        self.asked.append(await request.json())
-        return web.Response(text=self.text, content_type=self.content_type)
-
-    async def start(self) -> str:
-        app = web.Application()
-        app.router.add_post("/tools/websearch/mcp", self.answer)
-        self.runner = web.AppRunner(app)
-        await self.runner.setup()
-        await web.TCPSite(self.runner, "127.0.0.1", 0).start()
-        return "http://127.0.0.1:{1}".format(*self.runner.addresses[0])
-
-
 async def test_progress_is_shown_until_the_result_comes() -> None:
-    gateway, watch = ScriptedGateway(), io.StringIO()
-    gateway.content_type = "text/event-stream"
     step = {"method": "notifications/progress", "params": {"progress": 3, "total": 10, "message": "reading"}}
-    gateway.text = events(step, result_of(FOUND))
-    url = await gateway.start()
-    try:
-        answer = await call_tool(Gateway(url, "key"), "status", {}, watch)
-        assert answer == FOUND
-        assert "3 of 10 reading" in watch.getvalue()
-        assert gateway.asked[0]["params"]["name"] == "websearch-search_status"
-        gateway.text = events(step)
+    said, asked, watch = [events(step, result_of(FOUND)), events(step)], list[Json](), io.StringIO()
+
+    async def answer(request: web.Request) -> web.Response:
+        asked.append(await request.json())
+        return web.Response(text=said.pop(0), content_type="text/event-stream")
+
+    async with serving(Site({"/tools/websearch/mcp": answer})) as site:
+        assert await call_tool(Gateway(site.url, "key"), "status", {}, watch) == FOUND
+        assert "3 of 10 reading" in watch.getvalue() and asked[0]["params"]["name"] == "websearch-search_status"
         with pytest.raises(UpstreamError, match="ended before its result"):
-            await call_tool(Gateway(url, "key"), "map", {}, watch)
-    finally:
-        await gateway.runner.cleanup()
+            await call_tool(Gateway(site.url, "key"), "map", {}, watch)

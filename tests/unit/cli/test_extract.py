@@ -10,6 +10,8 @@ import pytest
 from gateway.cli.main import main
 from tests.support.websites import Site, page, serving
 
+Output = pytest.CaptureFixture[str]
+
 WORDS = "The words of this page stand in its document for everybody to read. " * 8
 
 
@@ -22,7 +24,7 @@ async def extracting(folder: Path, site: Site, *arguments: str, render: str = "a
 
 
 @pytest.mark.slow
-async def test_pages_are_printed_and_failures_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_pages_are_printed_and_failures_named(tmp_path: Path, capsys: Output) -> None:
     async with serving(Site({"/a": page("A", WORDS + "\x1b]0;owned\x07\x9b2J"), "/b": page("B", WORDS)})) as site:
         assert await extracting(tmp_path, site, f"{site.url}/a") == 0
         one = capsys.readouterr()
@@ -35,9 +37,7 @@ async def test_pages_are_printed_and_failures_named(tmp_path: Path, capsys: pyte
 
 
 @pytest.mark.slow
-async def test_pages_are_written_as_files_or_as_the_raw_result(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_pages_are_written_as_files_or_as_the_raw_result(tmp_path: Path, capsys: Output) -> None:
     async with serving(Site({"/a": page("A", WORDS)})) as site:
         out = tmp_path / "pages"
         assert await extracting(tmp_path, site, f"{site.url}/a", "--out", str(out)) == 0
@@ -49,9 +49,7 @@ async def test_pages_are_written_as_files_or_as_the_raw_result(
 
 
 @pytest.mark.slow
-async def test_a_picture_of_several_pages_or_without_a_browser_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_a_picture_of_several_pages_or_without_a_browser_is_refused(tmp_path: Path, capsys: Output) -> None:
     picture = str(tmp_path / "p.png")
     async with serving(Site({"/a": page("A", WORDS)})) as site:
         assert await extracting(tmp_path, site, f"{site.url}/a", f"{site.url}/b", "--screenshot", picture) == 2

@@ -14,6 +14,8 @@ from tests.support.upstream import Upstream, answer, chunk, frame, stream, text_
 from tests.support.used import use
 from tests.support.websites import Site, serving
 
+Output = pytest.CaptureFixture[str]
+
 NOTE = {"type": "url_citation", "url_citation": {"url": "https://a.example/", "title": "A"}}
 
 
@@ -36,7 +38,7 @@ async def run(where: InProcessGateway | Site, command: str, *words: str) -> int:
 
 
 async def test_a_streamed_answer_is_printed_with_its_sources(
-    gateway: InProcessGateway, upstream: Upstream, capsys: pytest.CaptureFixture[str]
+    gateway: InProcessGateway, upstream: Upstream, capsys: Output
 ) -> None:
     *pieces, last = text_stream()
     upstream.will(stream(*pieces[:-2], chunk({"annotations": [NOTE]}), *pieces[-2:], last))
@@ -45,16 +47,14 @@ async def test_a_streamed_answer_is_printed_with_its_sources(
     assert upstream.last.body["max_tokens"] == 9 and upstream.last.body["messages"][0]["role"] == "system"
 
 
-async def test_a_whole_answer_is_printed_as_json(
-    gateway: InProcessGateway, upstream: Upstream, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_a_whole_answer_is_printed_as_json(gateway: InProcessGateway, upstream: Upstream, capsys: Output) -> None:
     upstream.will(answer())
     assert await run(gateway, "chat", "--json", "hello") == 0
     assert '"content": "Hello there"' in capsys.readouterr().out
 
 
 async def test_standard_input_is_the_question_and_an_empty_one_is_refused(
-    gateway: InProcessGateway, upstream: Upstream, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    gateway: InProcessGateway, upstream: Upstream, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     upstream.will(stream(*text_stream()))
     monkeypatch.setattr("sys.stdin", io.StringIO("a question\n"))
@@ -64,7 +64,7 @@ async def test_standard_input_is_the_question_and_an_empty_one_is_refused(
 
 
 async def test_a_failure_in_the_middle_is_said_after_what_has_come(
-    gateway: InProcessGateway, upstream: Upstream, capsys: pytest.CaptureFixture[str]
+    gateway: InProcessGateway, upstream: Upstream, capsys: Output
 ) -> None:
     upstream.will(stream(*text_stream()[:2], frame({"error": {"message": "out of memory"}})))
     assert await run(gateway, "chat", "hello") == 1
@@ -77,7 +77,7 @@ async def test_a_failure_in_the_middle_is_said_after_what_has_come(
 @pytest.mark.parametrize("body", [b"<html>", b"[1]", b'data: {"x"\n\n', b"data: [1]\n\n", b"data: \xff\n\n"])
 @pytest.mark.parametrize("kind", ["text/event-stream", "application/json"])
 async def test_another_server_is_named_as_such_and_never_ends_in_a_traceback(
-    elsewhere: Site, body: bytes, kind: str, capsys: pytest.CaptureFixture[str]
+    elsewhere: Site, body: bytes, kind: str, capsys: Output
 ) -> None:
     async def page(request: web.Request) -> web.Response:
         return web.Response(body=body, content_type=kind)
@@ -93,9 +93,7 @@ async def test_another_server_is_named_as_such_and_never_ends_in_a_traceback(
 
 
 @pytest.mark.slow
-async def test_tools_are_called_by_their_short_names(
-    gateway: InProcessGateway, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_tools_are_called_by_their_short_names(gateway: InProcessGateway, capsys: Output) -> None:
     assert await run(gateway, "call", "search", "query=sea") == 0
     assert capsys.readouterr().out.startswith("nothing found")
     assert await run(gateway, "search", "sea") == 0
@@ -110,7 +108,7 @@ async def test_tools_are_called_by_their_short_names(
 
 
 async def test_a_client_is_tried_step_by_step(
-    gateway: InProcessGateway, upstream: Upstream, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    gateway: InProcessGateway, upstream: Upstream, tmp_path: Path, capsys: Output
 ) -> None:
     upstream.will(answer())
     (tmp_path / "key").write_text(gateway.key)
@@ -125,9 +123,7 @@ async def test_a_client_is_tried_step_by_step(
     assert "does not know this key" in capsys.readouterr().out
 
 
-async def test_usage_is_printed_as_a_table_with_sums_and_as_lines(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_usage_is_printed_as_a_table_with_sums_and_as_lines(tmp_path: Path, capsys: Output) -> None:
     place = ("--state-dir", str(tmp_path))
     assert await asyncio.to_thread(entry.main, ["usage", *place]) == 0
     assert capsys.readouterr().out == "nothing was used\n"

@@ -8,11 +8,6 @@ from pathlib import Path
 import pytest
 
 from gateway.cli.main import main
-from gateway.domain import Json
-from gateway.engines.documents.parse_pool import ExtractOptions, ParsePool
-from gateway.engines.index.page_rows import IndexedPage
-from gateway.engines.index.store import PageIndex
-from tests.support.waiting import until
 
 Output = pytest.CaptureFixture[str]
 
@@ -46,28 +41,6 @@ def test_a_folder_is_added_counted_and_removed(tmp_path: Path, state: list[str],
     assert capsys.readouterr().err.endswith("nowhere: there is no such folder\n")
     assert main(["index", "copy", "--to", "postgres", *state]) == 1
     assert "index.postgres_url" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_files_are_read_on_while_others_are_stored(
-    tmp_path: Path, state: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for number in range(80):
-        (tmp_path / f"{number}.md").write_text(f"# {number}\n\nWords about it.\n")
-    extract, add, read = ParsePool.extract, PageIndex.add, 0
-
-    async def counted(pool: ParsePool, body: bytes, options: ExtractOptions) -> Json:
-        nonlocal read
-        read += 1
-        return await extract(pool, body, options)
-
-    async def awaiting(index: PageIndex, pages: list[IndexedPage]) -> str | None:
-        await until(lambda: read > 60, 10)  # of which 50 fill the first batch
-        return await add(index, pages)
-
-    monkeypatch.setattr(ParsePool, "extract", counted)
-    monkeypatch.setattr(PageIndex, "add", awaiting)
-    assert main(["index", "add", str(tmp_path), *state]) == 0
 
 
 @pytest.mark.slow
@@ -121,8 +94,3 @@ def test_a_gateway_that_is_away_is_named(tmp_path: Path, state: list[str], capsy
 def test_a_service_that_does_not_run_is_an_error(tmp_path: Path, capsys: Output, command: list[str]) -> None:
     assert main([*command, "--runtime-dir", str(tmp_path)]) == 1
     assert "is the service running" in capsys.readouterr().err
-
-
-def test_a_document_that_cannot_be_read_is_an_error(tmp_path: Path, state: list[str], capsys: Output) -> None:
-    assert main(["ocr", str(tmp_path / "none.png"), *state]) != 0
-    assert "none.png" in capsys.readouterr().err

@@ -85,9 +85,7 @@ def test_boxes_are_drawn_where_the_answer_says() -> None:
         (["--out", "texts", "--overlay", "seen.png"], "--overlay is for one document that is printed"),
     ],
 )
-def test_options_that_would_do_nothing_are_refused(
-    options: list[str], words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_options_without_effect_are_refused(options: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ocr", "letter.png", *options]) == 1
     assert words in capsys.readouterr().err
 

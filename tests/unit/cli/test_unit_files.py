@@ -138,9 +138,7 @@ def test_a_command_is_about_what_is_named_then_what_is_here_then_the_service(
         assert [environment.variables.get(name) for name in names] == expected
 
 
-def test_a_gateway_of_this_folder_has_the_file_it_was_started_with_last(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_gateway_of_this_folder_has_the_file_it_had_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     own = Environment({})
     Path("own.toml").write_text("[server]\nport = 8765\n")

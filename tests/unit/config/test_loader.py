@@ -34,6 +34,7 @@ SECRETS = {"GATEWAY_CREDENTIAL_LLM": "first-secret", "GATEWAY_CREDENTIAL_TAVILY"
 
 
 UPSTREAM = '[[models]]\nname = "a"\n[[models.upstreams]]\nmodel = "a"\n'
+USD = '[[prices]]\nmodel = "SvcLLM"\n'
 URL = 'base_url = "http://'
 
 
@@ -172,11 +173,16 @@ def test_settings_of_a_search_provider_are_in_its_table_or_those_of_the_only_one
         (f'{UPSTREAM}{URL}a"\nproxy = "http://[::1"', "models[0].upstreams[0].proxy", "must name a host"),
         ('[[mcp_servers]]\nlabel = "a"\nurl = "https://a:0/"', "mcp_servers[0].url", "port from 1 to 65535"),
         (f'[search]\nprovider = "searxng"\n{URL}/a"', "search.base_url", "must name a host"),
+        ('[access]\nbackend = "redis"', "access.backend", "needs shared.redis_url"),
+        ("[shared]\nmachines = 2", "shared.machines", "need shared.redis_url"),
+        ('[[prices]]\nmodel = "nobody"', "prices[0].model", "unknown model 'nobody'; known: SvcEmbedding, SvcLLM"),
+        ('[[prices]]\nmodel = "SvcLLM"\n[[prices]]\nmodel = "SvcLLM"', "prices[1].model", "has a price already"),
+        (f'{USD}[[prices]]\nmodel = "SvcOCR"\ncurrency = "EUR"', "prices[1].currency", "USD, as the first price is"),
+        ('[[prices]]\nmodel = "SvcLLM"\ncurrency = "euro"', "prices[0].currency", "[A-Z]{3}"),
+        ("[limits]\nspend_per_month = -1", "limits.spend_per_month", "at least 0"),
     ],
 )
-def test_a_wrong_file_is_refused_naming_the_key_and_what_is_allowed(
-    tmp_path: Path, text: str, path: str, says: str
-) -> None:
+def test_a_wrong_file_is_refused_by_key_and_what_is_allowed(tmp_path: Path, text: str, path: str, says: str) -> None:
     with pytest.raises(ConfigError) as refusal:
         load(tmp_path, text)
     assert refusal.value.path == path
@@ -216,25 +222,3 @@ def test_an_empty_credential_is_told_from_a_missing_one(tmp_path: Path) -> None:
         load(tmp_path, toml)
     with pytest.raises(ConfigError, match="'redis' is empty; write the secret into the file"):
         load(tmp_path, toml, GATEWAY_CREDENTIAL_REDIS="")
-
-
-@pytest.mark.parametrize(
-    ("toml", "path"),
-    [
-        ('[access]\nbackend = "redis"\n', "access.backend"),
-        ("[shared]\nmachines = 2\n", "shared.machines"),
-        ('[[prices]]\nmodel = "nobody"\n', "prices[0].model"),
-        ('[[prices]]\nmodel = "SvcLLM"\n[[prices]]\nmodel = "SvcLLM"\n', "prices[1].model"),
-        ('[[prices]]\nmodel = "SvcLLM"\n[[prices]]\nmodel = "SvcOCR"\ncurrency = "EUR"\n', "prices[1].currency"),
-        ('[[prices]]\nmodel = "SvcLLM"\ncurrency = "euro"\n', "prices[0].currency"),
-        ("[limits]\nspend_per_month = -1\n", "limits.spend_per_month"),
-    ],
-)
-def test_shared_state_and_prices_that_contradict_are_refused_naming_the_key(
-    tmp_path: Path, toml: str, path: str
-) -> None:
-    file = tmp_path / "gateway.toml"
-    file.write_text(toml)
-    with pytest.raises(ConfigError) as refusal:
-        load_config(file, tmp_path, Environment())
-    assert refusal.value.path == path

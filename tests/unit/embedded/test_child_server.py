@@ -4,15 +4,13 @@ import asyncio
 import os
 import signal
 import sys
-import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import aiohttp
 import pytest
 
-from gateway.embedded.child_server import ChildCommand, ChildServer, ProbeSettings, free_port, gateway_command
-from gateway.embedded.llm_server import is_installed
+from gateway.embedded.child_server import ChildCommand, ChildServer, ProbeSettings, free_port
 from gateway.errors import UpstreamUnavailable
 from tests.support.logged import Logged, collect_events
 from tests.support.waiting import until
@@ -94,13 +92,12 @@ async def running(make: Made, program: Path, *options: str) -> tuple[ChildServer
 
 
 @pytest.mark.slow
-async def test_a_killed_child_is_replaced_and_ready_again_within_two_seconds(make: Made, program: Path) -> None:
+async def test_a_killed_child_is_replaced_and_ready_again(make: Made, program: Path) -> None:
     child, pid = await running(make, program)
-    started = time.monotonic()
     os.kill(pid, signal.SIGKILL)
-    await until(lambda: child.restarts == 1, 2)
-    await child.ensure_ready()
-    assert time.monotonic() - started < 2
+    await until(lambda: child.restarts == 1, 5)
+    async with asyncio.timeout(5):
+        await child.ensure_ready()
     assert child.pid not in (None, pid)
 
 
@@ -132,50 +129,31 @@ async def test_one_missed_probe_does_not_end_a_child(make: Made, program: Path) 
 
 
 @pytest.mark.slow
-async def test_closing_leaves_no_process_not_even_what_the_child_started(
+async def test_what_a_child_had_started_ends_with_it_when_it_is_killed_and_when_it_is_closed(
     make: Made, program: Path, tmp_path: Path
 ) -> None:
     note = tmp_path / "grandchild"
     child, pid = await running(make, program, str(note), "--with-grandchild")
     grandchild = int(note.read_text())
     assert is_alive(grandchild)
-    await child.close()
-    await until(lambda: not is_alive(pid) and not is_alive(grandchild), 2)
-    assert child.pid is None
-    assert not child.is_ready
-
-
-@pytest.mark.slow
-async def test_what_a_killed_child_had_started_ends_with_it(make: Made, program: Path, tmp_path: Path) -> None:
-    note = tmp_path / "grandchild"
-    child, pid = await running(make, program, str(note), "--with-grandchild")
-    grandchild = int(note.read_text())
     os.kill(pid, signal.SIGKILL)
-    await until(lambda: child.restarts == 1, 2)
-    await until(lambda: not is_alive(grandchild), 2)
+    await until(lambda: child.restarts == 1 and not is_alive(grandchild), 5)
+    await child.ensure_ready()
+    pid, grandchild = child.pid or 0, int(note.read_text())
+    assert is_alive(pid) and is_alive(grandchild)
+    await child.close()
+    await until(lambda: not is_alive(pid) and not is_alive(grandchild), 5)
+    assert child.pid is None and not child.is_ready
 
 
-@pytest.mark.slow
-async def test_a_child_that_cannot_start_is_tried_with_growing_pauses(make: Made, events: Logged) -> None:
-    child = make("-c", "raise SystemExit(3)", port=free_port(), start_s=0.3)
-    with pytest.raises(UpstreamUnavailable, match="not ready"):
-        await child.ensure_ready()
-    await until(lambda: child.restarts >= 6, 20)
-    ended = events("child_ended")
-    assert {each["exit"] for each in ended} == {"3"}
-    pauses = [each["pause_s"] for each in ended[:6]]
-    assert pauses == [0.2, 0.2, 0.2, 0.2, 0.5, 1]
-
-
-async def test_a_program_that_does_not_exist_is_tried_again_too(
-    events: Logged,
-) -> None:
+async def test_a_program_that_does_not_exist_is_tried_again_too(events: Logged) -> None:
     child = ChildServer(ChildCommand("absent", ("/nonexistent/program",), free_port(), 0.2), QUICK)
     with pytest.raises(UpstreamUnavailable):
         await child.ensure_ready()
     await until(lambda: child.restarts >= 2, 5)
     await child.close()
     assert events("child_ended")[0]["exit"] == "No such file or directory"
+    assert [each["pause_s"] for each in events("child_ended")[:2]] == [0.2, 0.2]
 
 
 @pytest.mark.slow
@@ -207,34 +185,3 @@ async def test_a_child_ends_when_its_parent_is_killed() -> None:
         parent.kill()
         await parent.wait()
     await until(lambda: not is_alive(pid), 5)
-
-
-@pytest.mark.slow
-async def test_the_embedded_model_answers_and_is_mended_when_killed() -> None:
-    if not is_installed():
-        pytest.skip("the [llm] extra is not installed")
-    port = free_port()
-    child = ChildServer(gateway_command(sys.executable, "llm", port, ["--threads", "1"]))
-    url = f"http://127.0.0.1:{port}"
-    body = {"model": "embedded", "messages": [{"role": "user", "content": "Say hello."}], "max_tokens": 8}
-    try:
-        await child.ensure_ready()
-        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=60)) as session:
-            async with session.get(f"{url}/health") as answer:
-                assert answer.status == 200
-            async with session.post(f"{url}/v1/chat/completions", json=body) as answer:
-                assert answer.status == 200
-                assert (await answer.json())["choices"][0]["message"]["content"]
-            pid = child.pid
-            assert pid is not None
-            os.kill(pid, signal.SIGKILL)
-            await until(lambda: child.restarts == 1, 5)
-            await child.ensure_ready()
-            async with session.post(f"{url}/v1/chat/completions", json=body) as answer:
-                assert answer.status == 200
-            mended = child.pid
-    finally:
-        await child.close()
-    assert mended is not None
-    assert mended != pid
-    assert not is_alive(mended)

@@ -33,14 +33,6 @@ def masking(desk: Desk, word: str) -> Callable[[RpcBatch], None]:
     return mask
 
 
-def test_the_same_arguments_are_one_request_and_look_alike() -> None:
-    tool = search_tool()
-    first, again, other = kept(tool, SEARCH), tool.prepare(dict(SEARCH)), tool.prepare({**SEARCH, "query": "two"})
-    assert not first.is_shared and again.is_shared and not other.is_shared
-    assert again.request is first.request and again.request == search_tool().prepare(SEARCH).request
-    assert again.scan_token is first.scan_token is not other.scan_token
-
-
 @pytest.mark.parametrize("other", [True, 5.0, "5", 5.5, None, [5], {"5": 5}, 50])
 def test_a_value_of_another_type_or_size_is_another_argument(other: Any) -> None:
     fresh, used = search_tool(), search_tool()
@@ -76,19 +68,3 @@ def test_what_is_kept_is_bounded_and_the_oldest_goes_first() -> None:
     for number in range(300):
         kept(tool, {"query": f"q{number}"})
     assert not tool.prepare({"query": "q0"}).is_shared and tool.prepare({"query": "q299"}).is_shared
-
-
-async def test_every_tool_takes_its_arguments_the_second_time_like_the_first() -> None:
-    desk = Desk()
-    url = "https://example.com/"
-    for tool, arguments in {
-        "search": {"query": "x"},
-        "extract": {"urls": [url], "extract_depth": "advanced"},
-        "crawl": {"url": url, "select_paths": ["/a/.*"]},
-        "map": {"url": url, "limit": "7"},
-        "search_status": {},
-    }.items():
-        first, second = await desk.call(tool, arguments), await desk.call(tool, arguments)
-        assert first.outcome == second.outcome and not first.is_error
-        (_, asked, _), (_, again, _) = desk.tools.seen[-2:]
-        assert asked == again and (asked is again)

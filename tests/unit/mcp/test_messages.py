@@ -1,59 +1,38 @@
-"""JSON-RPC and the revisions of MCP, message by message, at the dispatcher."""
+"""JSON-RPC and the revisions of MCP at the dispatcher. `flows.test_mcp_http` sends a table of raw requests."""
 
 import asyncio
-from typing import Any
 
 import pytest
 
-from tests.support.mcp_cases import CASES, NO_BODY
 from tests.support.web_tools import Desk, bounded, modern, request, tool_call
 
 
-@pytest.mark.parametrize(("name", "headers", "body", "status", "code", "call_id"), CASES, ids=[c[0] for c in CASES])
-async def test_a_raw_request_gets_its_status_and_code(
-    name: str, headers: dict[str, str], body: Any, status: int, code: Any, call_id: Any
+@pytest.mark.parametrize(
+    ("asked", "agreed"),
+    [
+        ("2024-11-05", "2024-11-05"), ("2025-03-26", "2025-03-26"), ("2025-06-18", "2025-06-18"),
+        ("2025-11-25", "2025-11-25"), ("2026-07-28", "2025-11-25"), ("2024-10-07", "2025-11-25"),
+        ("nonsense", "2025-11-25"),
+    ],
+)  # fmt: skip
+async def test_initialize_agrees_on_every_handshake_revision_and_offers_the_newest_for_any_other(
+    asked: str, agreed: str
 ) -> None:
-    found, answer = await bounded(Desk().ask(body, headers))
-    assert found == status, answer
-    if code is NO_BODY:
-        assert answer is None
-        return
-    assert answer["jsonrpc"] == "2.0" and answer["id"] == call_id and type(answer["id"]) is type(call_id)
-    assert answer.get("error", {}).get("code") == code, answer
-    assert ("result" in answer) is (code is None)
-
-
-@pytest.mark.parametrize("asked", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
-async def test_initialize_agrees_on_every_handshake_revision(asked: str) -> None:
     _, answer = await Desk().ask(request("initialize", {"protocolVersion": asked}))
-    assert answer["result"]["protocolVersion"] == asked
-    assert answer["result"]["capabilities"] == {"tools": {}}
-    assert answer["result"]["serverInfo"]["name"] == "gateway"
+    assert answer["result"]["protocolVersion"] == agreed
+    assert answer["result"]["capabilities"] == {"tools": {}} and answer["result"]["serverInfo"]["name"] == "gateway"
 
 
-@pytest.mark.parametrize("asked", ["2026-07-28", "2024-10-07", "nonsense"])
-async def test_initialize_offers_the_newest_handshake_revision_for_any_other(asked: str) -> None:
-    _, answer = await Desk().ask(request("initialize", {"protocolVersion": asked}))
-    assert answer["result"]["protocolVersion"] == "2025-11-25"
-
-
-async def test_modern_results_say_that_they_are_complete_and_who_answers() -> None:
-    for body, headers in (
-        modern("server/discover"),
-        modern("tools/list"),
-        modern("tools/call", {"name": "websearch-search_status"}),
-    ):
-        _, answer = await Desk().ask(body, headers)
-        assert answer["result"]["resultType"] == "complete"
-        assert answer["result"]["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "gateway"
-
-
-async def test_discover_and_list_tell_how_long_they_keep() -> None:
-    _, discovered = await Desk().ask(*modern("server/discover"))
-    assert discovered["result"]["supportedVersions"] == ["2026-07-28"]
-    for method in ("server/discover", "tools/list"):
-        _, answer = await Desk().ask(*modern(method))
-        assert answer["result"]["ttlMs"] == 300_000 and answer["result"]["cacheScope"] == "public"
+@pytest.mark.parametrize("method", ["server/discover", "tools/list", "tools/call"])
+async def test_modern_results_say_who_answers_that_they_are_complete_and_how_long_they_keep(method: str) -> None:
+    params = {"name": "websearch-search_status"} if method == "tools/call" else None
+    result = (await Desk().ask(*modern(method, params)))[1]["result"]
+    assert result["resultType"] == "complete"
+    assert result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "gateway"
+    if method != "tools/call":
+        assert result["ttlMs"] == 300_000 and result["cacheScope"] == "public"
+    if method == "server/discover":
+        assert result["supportedVersions"] == ["2026-07-28"]
 
 
 async def test_an_unsupported_version_is_told_what_is_supported() -> None:
@@ -102,14 +81,9 @@ async def test_a_batch_is_answered_member_by_member(headers: dict[str, str]) -> 
     assert status == 200
     told = [(each["id"], each.get("error", {}).get("code"), each.get("result", {}).get("isError")) for each in answers]
     assert told == [
-        ("a", None, None),
-        (None, -32600, None),
-        (2, -32601, None),
-        (3, None, False),
-        (4, None, True),
-        (5, -32600, None),
-        (6, -32603, None),
-    ]
+        ("a", None, None), (None, -32600, None), (2, -32601, None), (3, None, False), (4, None, True),
+        (5, -32600, None), (6, -32603, None),
+    ]  # fmt: skip
     assert desk.charges == 3
 
 

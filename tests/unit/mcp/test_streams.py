@@ -46,9 +46,7 @@ CRAWL = tool_call("crawl", {"url": "https://example.com/"}, token="t")
         ("application/json;q=0, application/json;version=1", "t", False),
     ],
 )
-def test_accept_and_progress_token_decide_between_json_and_events(
-    accept: str | None, token: Any, streamed: bool
-) -> None:
+def test_accept_and_token_decide_between_json_and_events(accept: str | None, token: Any, streamed: bool) -> None:
     headers = {} if accept is None else {"Accept": accept}
     exchange = Desk().check(tool_call("crawl", {"url": "https://example.com/"}, token=token), headers)
     assert exchange.wants_events is streamed
@@ -102,17 +100,6 @@ async def test_a_batch_as_events_gives_each_answer_when_it_is_there() -> None:
     assert sorted(answers) == [1, 2, 3] and answers[-1] == 1
 
 
-async def test_closing_the_stream_cancels_the_crawl() -> None:
-    desk = Desk()
-    desk.tools.release = asyncio.Event()
-    exchange = desk.check(CRAWL, BOTH)
-    events = desk.dispatcher.events(exchange, desk.caller())
-    await bounded(anext(events))
-    await bounded(desk.tools.all_started(1))
-    await bounded(events.aclose())
-    assert desk.tools.cancelled.is_set()
-
-
 async def test_a_stream_over_the_limit_fails_before_its_first_event() -> None:
     desk = Desk()
     desk.allowance = 0
@@ -141,49 +128,38 @@ async def test_a_cancelled_notification_ends_the_call_it_names() -> None:
     assert not task.cancelled() and task.cancelling() == 0
 
 
-@pytest.mark.parametrize("meant", ["7", 8, 7.0, None, True])
-async def test_a_notification_that_names_another_call_changes_nothing(meant: Any) -> None:
-    desk = Desk()
-    task = await waiting_crawl(desk, 7)
-    desk.dispatcher.notify(desk.check(cancelled(meant)), desk.caller())
+async def succeeded(desk: Desk, *tasks: "asyncio.Task[Any]") -> list[bool]:
+    """Whether the crawls end well that wait for their release."""
     assert desk.tools.release is not None
     desk.tools.release.set()
-    assert (await bounded(task))["success"] is True
+    return [(await bounded(task))["success"] for task in tasks]
 
 
-async def test_another_client_of_the_key_cannot_cancel() -> None:
+@pytest.mark.parametrize(
+    ("meant", "client"),
+    [("7", "client"), (8, "client"), (7.0, "client"), (None, "client"), (True, "client"), (7, "another of the key")],
+)
+async def test_a_notification_of_another_call_or_client_changes_nothing(meant: Any, client: str) -> None:
     desk = Desk()
     task = await waiting_crawl(desk, 7)
-    desk.dispatcher.notify(desk.check(cancelled(7)), desk.caller("another"))
-    assert desk.tools.release is not None
-    desk.tools.release.set()
-    assert (await bounded(task))["success"] is True
+    desk.dispatcher.notify(desk.check(cancelled(meant)), desk.caller(client))
+    assert await succeeded(desk, task) == [True]
 
 
 async def test_where_two_calls_have_one_name_neither_is_cancelled() -> None:
     desk = Desk()
     tasks = [await waiting_crawl(desk, 7), await waiting_crawl(desk, 7)]
     desk.dispatcher.notify(desk.check(cancelled(7)), desk.caller())
-    assert desk.tools.release is not None
-    desk.tools.release.set()
-    assert [(await bounded(task))["success"] for task in tasks] == [True, True]
+    assert await succeeded(desk, *tasks) == [True, True]
 
 
-async def test_a_client_that_leaves_cancels_the_work_and_gets_no_answer() -> None:
-    desk = Desk()
-    task = await waiting_crawl(desk, 7)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await bounded(task)
-    assert desk.tools.cancelled.is_set()
-
-
-async def test_a_batch_whose_client_leaves_cancels_every_member() -> None:
+@pytest.mark.parametrize("count", [1, 2], ids=["a call", "a batch"])
+async def test_a_client_that_leaves_cancels_the_work_and_gets_no_answer(count: int) -> None:
     desk = Desk()
     desk.tools.release = asyncio.Event()
-    body = [tool_call("crawl", {"url": "https://example.com/"}, call_id=n) for n in range(2)]
-    task = asyncio.ensure_future(desk.dispatcher.answer(desk.check(body), desk.caller()))
-    await bounded(desk.tools.all_started(2))
+    body = [tool_call("crawl", {"url": "https://example.com/"}, call_id=n) for n in range(count)]
+    task = asyncio.ensure_future(desk.dispatcher.answer(desk.check(body if count > 1 else body[0]), desk.caller()))
+    await bounded(desk.tools.all_started(count))
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await bounded(task)

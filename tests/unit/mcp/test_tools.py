@@ -184,9 +184,7 @@ async def test_outcomes_fit_the_output_schema_well_or_ill(tool: str) -> None:
 @pytest.mark.parametrize(("revision", "structured"), [
     ("2024-11-05", False), ("2025-03-26", False), ("2025-06-18", True), ("2025-11-25", True),
 ])  # fmt: skip
-async def test_structured_content_and_output_schema_come_together_from_2025_06_18_on(
-    revision: str, structured: bool
-) -> None:
+async def test_structured_content_and_its_schema_come_from_2025_06_18_on(revision: str, structured: bool) -> None:
     answer = await Desk().call("search_status", {}, revision)
     assert ("structuredContent" in answer.result) is structured
     _, listed = await Desk().ask(request("tools/list"), {"MCP-Protocol-Version": revision})

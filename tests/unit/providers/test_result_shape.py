@@ -55,17 +55,8 @@ def _answer(items: list[Json]) -> Json:
 @pytest.mark.parametrize("adapter", ADAPTERS)
 async def test_fields_of_another_type_are_empty_and_never_python_text(adapter: type[SearchAdapter]) -> None:
     names = (
-        "title",
-        "name",
-        "content",
-        "snippet",
-        "description",
-        "score",
-        "page_age",
-        "raw_content",
-        "text",
-        "favicon",
-    )
+        "title", "name", "content", "snippet", "description", "score", "page_age", "raw_content", "text", "favicon",
+    )  # fmt: skip
     urls = [f"https://a.test/{number}" for number in range(len(ODD))]
     items = [{"url": url, "link": url} | dict.fromkeys(names, odd) for url, odd in zip(urls, ODD, strict=True)]
     wanted = {"include_raw_content": True, "include_favicon": True, "include_images": True}

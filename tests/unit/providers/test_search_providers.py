@@ -1,7 +1,15 @@
-"""Tavily, SearXNG and Brave against servers that answer as theirs do, and the service's chain over them."""
+"""The search providers against servers that answer as theirs do (as their documentation says: no answer is recorded).
+
+What each is sent and what becomes of its answer stands in `tests/golden/search_providers.json`: its key, answer and
+results, then a case a line; `data` has what differs from the results alone, `kept` what the service leaves of them, and
+`nobody` the parameters that nobody keeps to. A number of domains stands for so many.
+"""
 
 import asyncio
-from datetime import date
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import orjson
@@ -10,17 +18,21 @@ from aiohttp import web
 
 from gateway.domain import ExtractRequest, Json, SearchRequest, WebCall
 from gateway.errors import UpstreamError, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
-from gateway.providers.brave import Brave
-from gateway.providers.linkup import Linkup
-from gateway.providers.perplexity import Perplexity
-from gateway.providers.search import SearchAdapter
+from gateway.providers.search_table import REMOTE_PROVIDERS
 from gateway.providers.searxng import Searxng
+from gateway.providers.serper import day_of
 from gateway.providers.tavily import Tavily
-from gateway.services.websearch.filters import ignored
+from gateway.services.websearch.filters import apply, ignored
+from tests.support.paths import GOLDEN
 from tests.support.websites import Site, serving
 
 CALL = WebCall("key1", "req_1")
 KEY = "-".join(["fake", "key", "for", "tests"])
+TODAY = datetime.now(UTC).date()
+RECORDED = json.loads(
+    (GOLDEN / "search_providers.json").read_text()
+    .replace("{KEY}", KEY).replace("{WEEK_AGO}", (TODAY - timedelta(days=7)).isoformat())
+)  # fmt: skip
 
 
 class Upstream(Site):
@@ -53,75 +65,102 @@ def found(*urls: str, **more: Any) -> Json:
     }
 
 
-async def asked(adapter: type[SearchAdapter], answer: Json, *requests: SearchRequest) -> tuple[list[Json], list[Any]]:
-    """What the adapter made of the answer to each request, and what it sent, as (path, query, body, headers)."""
-    async with serving(Upstream(answer)) as site:
-        assert isinstance(site, Upstream)
-        provider = adapter(KEY, site.url)
-        data = [await provider.search(request, CALL) for request in requests]
+@asynccontextmanager
+async def reached(name: str, answer: Json) -> AsyncIterator[tuple[Any, Upstream]]:
+    """A provider, and the server that it asks."""
+    site = Upstream(answer)
+    async with serving(site):
+        provider = REMOTE_PROVIDERS[name](KEY, site.url)
+        yield provider, site
         await provider.close()
-    return data, site.requests
 
 
-async def test_tavily_gets_the_arguments_it_knows_and_the_key_as_bearer() -> None:
-    request = SearchRequest(
-        "q", max_results=3, start_date=date(2026, 1, 2), include_raw_content=True,
-        country="france", include_images=True, exact_match=True, exclude_domains=("b.test",),
-    )  # fmt: skip
-    (data,), sent = await asked(Tavily, found("https://a.test/") | {"images": ["https://a.test/i.png"]}, request)
-    path, _, body, headers = sent[0]
-    assert path == "/search" and headers["Authorization"] == f"Bearer {KEY}"
-    assert body["start_date"] == "2026-01-02" and "time_range" not in body and body["country"] == "france"
-    assert body["include_raw_content"] == "markdown" and body["exact_match"] is True and body["query"] == '"q"'
-    assert data["results"][0]["url"] == "https://a.test/" and data["images"] == ["https://a.test/i.png"]
+def request_of(**asked: Any) -> SearchRequest:
+    for name in asked.keys() & {"include_domains", "exclude_domains"}:
+        domains = asked[name]
+        asked[name] = tuple(f"domain{n}.test" for n in range(domains)) if isinstance(domains, int) else tuple(domains)
+    for name in asked.keys() & {"start_date", "end_date"}:
+        asked[name] = date.fromisoformat(asked[name])
+    return SearchRequest("q", **asked)
+
+
+@pytest.mark.parametrize("case", RECORDED["cases"], ids=lambda case: case["case"])
+async def test_a_search_and_its_answer_are_put_into_the_words_of_each_side(case: Json) -> None:
+    recorded, request = RECORDED["providers"][case["provider"]], request_of(**case["asked"])
+    async with reached(case["provider"], recorded["answer"]) as (provider, site):
+        data = await provider.search(request, CALL)
+    assert [[path, query if body is None else body] for path, query, body, _ in site.requests] == case["sent"]
+    assert all(recorded["key"].items() <= headers.items() for *_, headers in site.requests)
+    assert data == {"results": recorded["results"], "images": [], "ignored": [], **case.get("data", {})}
+    kept = apply(data["results"], request, provider.capabilities)
+    assert [each["url"] for each in kept] == case.get("kept", [each["url"] for each in data["results"]])
+    assert ignored(request, provider.capabilities) == case.get("nobody", [])
 
 
 @pytest.mark.parametrize(
-    ("adapter", "status", "code", "kind", "says"),
+    ("name", "field", "most"), [("linkup", "excludeDomains", 100), ("perplexity", "search_domain_filter", 20)]
+)
+async def test_no_list_of_wanted_domains_is_sent_in_part_and_loses_results(name: str, field: str, most: int) -> None:
+    async with reached(name, found("https://a.test/")) as (provider, site):
+        await provider.search(request_of(include_domains=150, exclude_domains=150), CALL)
+    assert len(site.requests[0][2][field]) == most and "includeDomains" not in site.requests[0][2]
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "body", "kind", "says"),
     [
-        (Tavily, 401, "", UpstreamError, "search.api_key"),
-        (Tavily, 432, "", UpstreamError, "no credit left"),
-        (Tavily, 433, "", UpstreamError, "pay-as-you-go"),
-        (Tavily, 400, "", UpstreamRefused, "did not accept the request"),
-        (Tavily, 500, "", UpstreamUnavailable, "in trouble"),
-        (Tavily, 418, "", UpstreamError, "search.base_url"),
-        (Linkup, 401, "UNAUTHORIZED", UpstreamError, "search.api_key"),
-        (Linkup, 429, "INSUFFICIENT_FUNDS_CREDITS", UpstreamError, "no credits left"),
-        (Linkup, 429, "TOO_MANY_REQUESTS", UpstreamUnavailable, "try again later"),
-        (Perplexity, 401, "", UpstreamError, "search.api_key"),
-        (Perplexity, 422, "", UpstreamRefused, "did not accept the request"),
+        ("tavily", 401, {"detail": {"error": "SAID"}}, UpstreamError, "search.api_key"),
+        ("tavily", 432, {"detail": {"error": "SAID"}}, UpstreamError, "no credit left"),
+        ("tavily", 433, {"detail": {"error": "SAID"}}, UpstreamError, "pay-as-you-go"),
+        ("tavily", 400, {"detail": {"error": "SAID"}}, UpstreamRefused, "did not accept the request"),
+        ("tavily", 500, {"detail": {"error": "SAID"}}, UpstreamUnavailable, "in trouble"),
+        ("tavily", 418, {"detail": {"error": "SAID"}}, UpstreamError, "search.base_url"),
+        ("searxng", 403, {"error": "SAID"}, UpstreamError, "search.formats"),
+        ("exa", 401, {"requestId": "r", "error": "SAID", "tag": "INVALID_API_KEY"}, UpstreamError, "search.api_key"),
+        ("exa", 402, {"error": "SAID", "tag": "NO_MORE_CREDITS"}, UpstreamError, "credits"),
+        ("serper", 403, {"message": "SAID", "statusCode": 403}, UpstreamError, "search.api_key"),
+        ("serper", 400, {"message": "SAID. Not enough credits", "statusCode": 400}, UpstreamError, "no credits left"),
+        ("linkup", 401, {"error": {"code": "UNAUTHORIZED", "message": "SAID"}}, UpstreamError, "search.api_key"),
+        ("linkup", 429, {"error": {"code": "INSUFFICIENT_FUNDS_CREDITS", "message": "SAID"}}, UpstreamError, "no cred"),
+        ("linkup", 429, {"error": {"code": "TOO_MANY_REQUESTS", "message": "SAID"}}, UpstreamUnavailable, "try again"),
+        ("linkup", 400, {"error": {"code": "VALIDATION_ERROR", "message": "SAID"}}, UpstreamRefused, "did not accept"),
+        ("perplexity", 401, {"detail": {"error": "SAID"}}, UpstreamError, "search.api_key"),
+        ("perplexity", 422, {"detail": {"error": "SAID"}}, UpstreamRefused, "did not accept the request"),
     ],
 )
 async def test_a_providers_error_says_what_the_operator_must_do_and_quotes_the_provider_apart(
-    adapter: type[SearchAdapter], status: int, code: str, kind: type[UpstreamError], says: str
+    name: str, status: int, body: Json, kind: type[UpstreamError], says: str
 ) -> None:
-    def body(said: str) -> Json:
-        return {"error": {"code": code, "message": said}} if code else {"detail": {"error": said}}
+    def failing(said: str) -> list[tuple[int, dict[str, str], Json]]:
+        return [(status, {"Retry-After": "0"}, json.loads(json.dumps(body).replace("SAID", said)))] * 2
 
-    async with serving(Upstream({})) as site:
-        assert isinstance(site, Upstream)
-        site.failures = [(status, {"Retry-After": "0"}, body(f"Max 400 characters {KEY}"))] * 2
-        provider = adapter(KEY, site.url)
+    async with reached(name, RECORDED["providers"][name]["answer"]) as (provider, site):
+        site.failures = failing(f"Max 400 characters {KEY}")
         with pytest.raises(kind) as caught:
             await provider.search(SearchRequest("q"), CALL)
-        site.failures = [(status, {"Retry-After": "0"}, body("what it was asked"))] * 2
+        site.failures = failing("what it was asked")
         assert says in str(caught.value) and "Max 400" not in str(caught.value) + str(caught.value.message)
-        assert caught.value.quoted == "Max 400 characters [hidden]"
-        assert "asked" not in (await provider.probe() or "asked")
-        await provider.close()
+        assert type(caught.value) is kind and caught.value.retryable is (kind is UpstreamUnavailable)
+        assert (caught.value.quoted or "").startswith("Max 400 characters [hidden]")
+        assert await provider.probe() == caught.value.message
+        site.failures = []
+        assert await provider.probe() is None
 
 
-async def test_busy_is_tried_once_more_after_the_time_asked_and_a_long_wait_is_passed_on() -> None:
-    async with serving(Upstream(found("https://a.test/"))) as site:
-        assert isinstance(site, Upstream)
-        tavily = Tavily(KEY, site.url)
-        site.failures = [(429, {"Retry-After": "0"}, {})]
-        assert (await tavily.search(SearchRequest("q"), CALL))["results"]
-        site.failures = [(429, {"Retry-After": "60"}, {})]
+@pytest.mark.parametrize(
+    ("name", "header", "now", "later"),
+    [("tavily", "Retry-After", "0", "90"), ("brave", "X-RateLimit-Reset", "0, 1419704", "90, 1419704")],
+)
+async def test_busy_is_tried_once_more_after_the_time_asked_and_a_long_wait_is_passed_on(
+    name: str, header: str, now: str, later: str
+) -> None:
+    async with reached(name, RECORDED["providers"][name]["answer"]) as (provider, site):
+        site.failures = [(429, {header: now}, {})]
+        assert (await provider.search(SearchRequest("q"), CALL))["results"]
+        site.failures = [(429, {header: later}, {})]
         with pytest.raises(UpstreamUnavailable) as caught:
-            await tavily.search(SearchRequest("q"), CALL)
-        await tavily.close()
-    assert caught.value.retry_after_s == 60 and len(site.requests) == 3
+            await provider.search(SearchRequest("q"), CALL)
+    assert caught.value.retry_after_s == 90 and len(site.requests) == 3
 
 
 async def test_a_silent_or_absent_provider_is_named() -> None:
@@ -145,149 +184,77 @@ async def test_tavily_extract_crawl_and_map_give_the_tools_shapes() -> None:
         "results": [{"url": "https://a.test/", "raw_content": "# A", "images": ["https://a.test/i"]}],
         "failed_results": [{"url": "https://b.test/", "error": "gone"}],
     }
-    async with serving(Upstream(answer)) as site:
-        assert isinstance(site, Upstream)
-        tavily = Tavily(KEY, site.url)
+    async with reached("tavily", answer) as (tavily, site):
         data = await tavily.extract(ExtractRequest(("https://a.test/",), "advanced", True, query="x"), CALL)
-        await tavily.close()
     assert data["results"][0]["images"] == ["https://a.test/i"]
     assert data["failed_results"] == answer["failed_results"] and site.requests[0][2]["query"] == "x"
     assert site.requests[0][2]["extract_depth"] == "advanced"
 
 
-async def test_searxng_scales_scores_pages_on_and_hints_at_its_settings() -> None:
-    raw = {
-        "results": [
-            {"title": "A", "url": "https://a.test/", "content": "c", "score": 4.0, "publishedDate": "2026-01-01"}
-        ]
-    }
-    async with serving(Upstream(raw)) as site:
-        assert isinstance(site, Upstream)
-        searx = Searxng("", site.url)
-        data = await searx.search(SearchRequest("q", include_domains=("a.test",), topic="news"), CALL)
-        site.failures = [(403, {}, {})]
-        with pytest.raises(UpstreamError, match=r"search\.formats"):
-            await searx.search(SearchRequest("q"), CALL)
-        await searx.close()
-    assert data["results"] == [
-        {"title": "A", "url": "https://a.test/", "content": "c", "score": 1.0, "published_date": "2026-01-01"}
-    ]
-    assert site.requests[0][1]["q"] == "q (site:a.test)" and site.requests[0][1]["categories"] == "news"
-    assert [request[1]["pageno"] for request in site.requests[:3]] == ["1", "2", "3"]
+async def test_linkup_calls_it_an_error_when_there_is_no_result() -> None:
+    async with reached("linkup", {"balance": 12.5}) as (linkup, site):
+        site.failures = [(400, {}, {"statusCode": 400, "error": {"code": "SEARCH_QUERY_NO_RESULT", "message": "no"}})]
+        data = await linkup.search(SearchRequest("q", include_images=True), CALL)
+        assert await linkup.probe() is None and site.requests[-1][0] == "/v1/credits/balance"
+    assert (data["results"], data["images"]) == ([], [])
 
 
-async def test_brave_takes_codes_ranges_and_operators_within_its_bounds() -> None:
-    raw = {"web": {"results": [{"title": "<strong>A</strong> &amp; b", "url": "https://a.test/", "description": "x"}]}}
-    domains = tuple(f"domain{number}.test" for number in range(60))
-    dated = SearchRequest(
-        "q", country="germany", start_date=date(2026, 1, 1), end_date=date(2026, 2, 1), exclude_domains=domains
-    )
-    (data, unknown), sent = await asked(Brave, raw, dated, SearchRequest("q", country="tuvalu"))
-    _, params, _, headers = sent[0]
-    assert headers["X-Subscription-Token"] == KEY and params["country"] == "DE"
-    assert params["freshness"] == "2026-01-01to2026-02-01"
-    assert len(params["q"]) <= 400 and len(params["q"].split()) <= 50
-    assert data["results"][0]["title"] == "A & b" and unknown["ignored"] == ["country"]
-
-
-async def test_a_country_that_tavily_takes_for_general_searches_alone_is_told_otherwise() -> None:
-    request = SearchRequest("q", country="france", topic="news")
-    (data,), sent = await asked(Tavily, found("https://a.test/"), request)
-    assert data["ignored"] == ["country"] and "country" not in sent[0][2]
-
-
-async def test_searxng_describes_its_images_and_asks_for_more_where_results_will_be_dropped() -> None:
-    raw = {"results": [{"title": "A", "url": "https://a.test/", "img_src": "https://a.test/i.png"}]}
-    request = SearchRequest("q", max_results=1, include_images=True, include_image_descriptions=True)
-    (data,), sent = await asked(Searxng, raw, request)
-    assert data["images"] == [{"url": "https://a.test/i.png", "description": "A"}] and len(sent) == 2
-    assert ignored(request, Searxng.capabilities) == []
-    _, sent = await asked(Searxng, raw, SearchRequest("q", max_results=1, exact_match=True))
-    assert len(sent) == 3
-
-
-@pytest.mark.parametrize("provider", [Brave, Searxng])
-async def test_images_that_fail_cost_the_images_alone(provider: type[Brave] | type[Searxng]) -> None:
-    web_results = {"results": [{"title": "A", "url": "https://a.test/"}]}
-    async with serving(Upstream(web_results | {"web": web_results})) as site:
-        assert isinstance(site, Upstream)
-        made = Brave(KEY, site.url) if provider is Brave else Searxng("", site.url)
+@pytest.mark.parametrize("name", ["brave", "searxng", "serper"])
+async def test_images_that_fail_cost_the_images_alone(name: str) -> None:
+    async with reached(name, RECORDED["providers"][name]["answer"]) as (provider, site):
         site.fails_on = "images"
-        data = await made.search(SearchRequest("q", max_results=1, include_images=True), CALL)
-        await made.close()
+        data = await provider.search(SearchRequest("q", max_results=1, include_images=True), CALL)
     assert data["results"] and data["images"] == []
     assert "There are no images" in data["note"] and site.fails_on not in data["note"].partition(":")[2]
 
 
-async def test_braves_own_header_says_when_to_come_back() -> None:
-    raw = {"web": {"results": [{"title": "A", "url": "https://a.test/"}]}}
-    async with serving(Upstream(raw)) as site:
-        assert isinstance(site, Upstream)
-        brave = Brave(KEY, site.url)
-        site.failures = [(429, {"X-RateLimit-Reset": "0, 1419704"}, {})]
-        assert (await brave.search(SearchRequest("q"), CALL))["results"]
-        site.failures = [(429, {"X-RateLimit-Reset": "90, 1419704"}, {})]
-        with pytest.raises(UpstreamUnavailable) as caught:
-            await brave.search(SearchRequest("q"), CALL)
-        await brave.close()
-    assert caught.value.retry_after_s == 90
+def test_dates_as_google_writes_them() -> None:
+    assert day_of("Nov 3, 2026") == date(2026, 11, 3) and day_of("September 12, 2025") == date(2025, 9, 12)
+    assert day_of("2 days ago") == TODAY - timedelta(days=2) and day_of("1 week ago") == TODAY - timedelta(days=7)
+    assert [day_of(text) for text in ("Feb 30, 2026", "soon", "", None, 5, "Foo 1, 2026", "99 years ago")] == [None] * 7
 
 
-def answered_raw(body: bytes) -> Site:
-    return Site({"/search": (200, {"Content-Type": "application/json"}, body)})
+async def read(body: bytes) -> Json:
+    """The first result of an answer of these bytes."""
+    async with serving(Site({"/search": (200, {"Content-Type": "application/json"}, body)})) as site:
+        searx = Searxng("", site.url)
+        try:
+            result: Json = (await searx.search(SearchRequest("q"), CALL))["results"][0]
+            return result
+        finally:
+            await searx.close()
 
 
 async def test_half_a_surrogate_pair_in_an_answer_costs_one_character_not_the_search() -> None:
     body = rb'{"results": [{"title": "a\ud800b \ud83d\ude00", "url": "https://a.test/", "\udc00": 1e3, "score": %b}]}'
-    async with serving(answered_raw(body % (b"9" * 400))) as site:  # such a number has no place in any answer of ours
-        searx = Searxng("", site.url)
-        with pytest.raises(UpstreamError, match="did not answer with JSON"):
-            await searx.search(SearchRequest("q"), CALL)
-        site.pages["/search"] = (200, {}, body % b"2")
-        data = await searx.search(SearchRequest("q"), CALL)
-        await searx.close()
-    assert data["results"][0]["title"] == "a\ufffdb \U0001f600" and data["results"][0]["score"] == 1.0
+    with pytest.raises(UpstreamError, match="did not answer with JSON"):
+        await read(body % (b"9" * 400))  # such a number has no place in any answer of ours
+    result = await read(body % b"2")
+    assert result["title"] == "a\ufffdb \U0001f600" and result["score"] == 1.0
 
 
 NO_JSON = (
-    b"<html>",
-    b"",
-    b"[]",
+    b"<html>", b"", b"[]",
     rb'{"results": [], "x": "\ud800", "y": NaN}',
     rb'{"results": [], "x": "\ud800", "y": -Infinity}',
     rb'{"results": [], "x": "\ud800", "y": 1e999}',
     rb'{"x": "\ud800", "results": ' + b"[" * 20_000 + b"]" * 20_000 + b"}",
     rb'{"results": [], "x": "\ud800", "y": "' + b'\xed\xa0\x80"}',
     '{"results": [], "x": "\\ud800"}'.encode("utf-16"),
-)
+)  # fmt: skip
 
 
 async def test_an_answer_that_is_no_json_is_told_as_such() -> None:
-    async def told(body: bytes) -> str:
-        async with serving(answered_raw(body)) as site:
-            searx = Searxng("", site.url)
-            with pytest.raises(UpstreamError) as error:
-                await searx.search(SearchRequest("q"), CALL)
-            await searx.close()
-        return str(error.value)
-
-    said = await asyncio.gather(*map(told, NO_JSON))  # side by side: each is asked for again after a pause
-    assert [each for each in said if "did not answer with JSON" not in each] == []
+    told = await asyncio.gather(*map(read, NO_JSON), return_exceptions=True)  # each is asked for again after a pause
+    assert [each for each in told if "did not answer with JSON" not in str(each)] == []
 
 
 async def test_an_answer_of_more_values_than_any_search_has_is_refused_before_it_is_decoded() -> None:
-    async with serving(answered_raw(b'{"results": [' + b"{}," * 50_000 + b"{}]}")) as site:
-        searx = Searxng("", site.url)
-        with pytest.raises(UpstreamError, match="the limit is 50000"):
-            await searx.search(SearchRequest("q"), CALL)
-        await searx.close()
+    with pytest.raises(UpstreamError, match="the limit is 50000"):
+        await read(b'{"results": [' + b"{}," * 50_000 + b"{}]}")
 
 
 async def test_halves_of_surrogate_pairs_all_over_a_long_answer_become_one_character_each() -> None:
     text = "\\\\" + r"\ud83d\ude00\ud83d\\\ude00 \\ud83d " * 4_000 + r"\n"
-    raw = b'{"results": [{"url": "http://a.example/", "content": "' + text.encode() + b'"}]}'
-    async with serving(answered_raw(raw)) as site:
-        searx = Searxng("", site.url)
-        data = await searx.search(SearchRequest("q"), CALL)
-        await searx.close()
-    assert data["results"][0]["content"] == "\\" + "\U0001f600\ufffd\\\ufffd \\ud83d " * 4_000 + "\n"
+    result = await read(b'{"results": [{"url": "http://a.example/", "content": "' + text.encode() + b'"}]}')
+    assert result["content"] == "\\" + "\U0001f600\ufffd\\\ufffd \\ud83d " * 4_000 + "\n"

@@ -36,21 +36,6 @@ def test_weight_is_bounded_and_a_value_heavier_than_the_cache_pushes_nothing_out
     assert cache.get("b") is None, "the former value must not outlive the newer one"
 
 
-def test_entries_expire_each_at_its_own_time_and_a_newer_value_counts_anew() -> None:
-    clock = Clock()
-    cache: BoundedCache[str, int] = BoundedCache(9, ttl_s=10, clock=clock)
-    cache.put("a", 1)
-    cache.put("short", 2, ttl_s=3)
-    clock.now_s += 3
-    assert (cache.get("a"), cache.get("short"), len(cache)) == (1, None, 1)
-    cache.put("a", 2)
-    clock.now_s += 9.9
-    assert cache.get("a") == 2
-    clock.now_s += 0.1
-    assert cache.get("a") is None
-    assert len(cache) == 0
-
-
 def test_every_entry_that_leaves_is_reported_once() -> None:
     clock, dropped = Clock(), []
     cache: BoundedCache[str, int] = BoundedCache(

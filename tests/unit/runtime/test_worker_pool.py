@@ -75,9 +75,7 @@ async def test_a_worker_whose_loop_is_stuck_is_killed_and_replaced(setup: PoolSe
     assert pool.pids() == []
 
 
-async def test_a_worker_that_keeps_dying_is_started_with_growing_pauses(
-    setup: PoolSetup,
-) -> None:
+async def test_a_worker_that_keeps_dying_is_started_with_growing_pauses(setup: PoolSetup) -> None:
     logged = collect_events()
     pool = setup.pool(WatchdogSettings())
     await pool.start()
@@ -109,9 +107,7 @@ async def test_workers_that_cannot_serve_are_an_error_and_the_running_ones_survi
 
 
 @pytest.mark.parametrize("goes_on", [True, False], ids=["goes on", "is killed"])
-async def test_a_lone_worker_that_stops_has_a_spare_until_it_goes_on_or_is_killed(
-    setup: PoolSetup, goes_on: bool
-) -> None:
+async def test_a_lone_worker_that_stops_has_a_spare_till_it_goes_on_or_ends(setup: PoolSetup, goes_on: bool) -> None:
     logged = collect_events()
     pool = setup.pool(WatchdogSettings(), "stuck_s = 3\n", workers=1)
     await pool.start()
@@ -137,9 +133,7 @@ async def test_a_lone_worker_that_stops_has_a_spare_until_it_goes_on_or_is_kille
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["dies", "hangs"])
-async def test_a_fork_server_that_fails_is_replaced_at_the_next_start_and_its_workers_go_on(
-    tmp_path: Path, number: signal.Signals
-) -> None:
+async def test_a_failed_fork_server_is_replaced_and_its_workers_go_on(tmp_path: Path, number: signal.Signals) -> None:
     server = ForkServer(worker_environment(read_environment(), tmp_path))
     first, before = await server.start_worker(), server._pid
     os.kill(before, number)

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import socket
 from collections.abc import AsyncIterator, Hashable
 from pathlib import Path
 
@@ -87,9 +88,7 @@ async def test_a_call_is_cancelled_in_whichever_process_it_runs(workers: list[Wo
 
 
 @pytest.mark.slow
-async def test_neither_of_two_calls_that_look_alike_is_cancelled_nor_one_of_another_client(
-    workers: list[Worker],
-) -> None:
+async def test_neither_of_two_calls_that_look_alike_is_cancelled_nor_another_clients(workers: list[Worker]) -> None:
     client, other = ("key", "10.0.0.1", "agent/1"), ("key", "10.0.0.2", "agent/1")
     alike = [asyncio.create_task(worker.call(client, 7)) for worker in workers[:2]]
     foreign = asyncio.create_task(workers[2].call(other, 8))
@@ -109,6 +108,22 @@ async def test_neither_of_two_calls_that_look_alike_is_cancelled_nor_one_of_anot
     await asyncio.wait(tasks)
 
 
+async def test_no_call_is_cancelled_before_all_have_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.mcp.running_calls._LIMIT_S", 0.05)
+    worker = Worker(tmp_path / "bus")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as silent:
+        silent.bind(str(tmp_path / "bus" / "silent.sock"))
+        call = asyncio.create_task(worker.call("client", 7))
+        await asyncio.sleep(0)
+        worker.cancellations.cancel("client", 7)
+        assert worker.cancellations.waiting == 1
+        await until(lambda: worker.cancellations.waiting == 0, 5)
+        assert await asyncio.wait({call}, timeout=0.05) == (set(), {call})
+    call.cancel()
+    await asyncio.wait({call})
+    await worker.close()
+
+
 def has_others(worker: Worker) -> bool:
     return worker.bus.has_others
 
@@ -125,8 +140,6 @@ async def test_a_process_that_has_ended_is_forgotten_and_one_alone_asks_nobody(t
     (folder / name).touch()  # not a socket: left alone
     assert has_others(alone) is False
     (folder / name).unlink()
-    import socket
-
     dead = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     dead.bind(f"/proc/self/fd/{os.open(folder, os.O_RDONLY)}/dead.sock")
     dead.close()
@@ -150,8 +163,6 @@ async def test_a_folder_that_cannot_be_used_leaves_a_process_alone(tmp_path: Pat
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[1]", b'"text"', b"\xff\xfe", b'{"kind":"calls","token":1}'])
 async def test_what_is_no_message_is_ignored(tmp_path: Path, data: bytes) -> None:
-    import socket
-
     worker = Worker(tmp_path / "bus")
     name = os.listdir(tmp_path / "bus")[0]
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:

@@ -3,11 +3,11 @@
 import gzip
 import random
 import sys
-import time
 import zlib
 
 import pytest
 
+from gateway.engines.fetch.decompression import MAX_MEMBERS
 from gateway.errors import InvalidRequest, PayloadTooLarge, UnsupportedMediaType
 from gateway.resilience.slices import all_steps
 from gateway.web.content_coding import coding_of, uncoded
@@ -54,11 +54,12 @@ SKIPPED = b"\x50\x2a\x4d\x18" + bytes(4)
 
 
 @pytest.mark.parametrize("frame", [zstd.compress(b""), SKIPPED])
-def test_frames_without_content_are_refused_before_they_cost_anything(frame: bytes) -> None:
-    began_s = time.process_time()
+def test_frames_without_content_are_refused_after_few_of_them(frame: bytes) -> None:
+    steps = 0
     with pytest.raises(InvalidRequest, match="not valid zstd"):
-        all_steps(uncoded(frame * 400_000, "zstd", len(BODY)))
-    assert time.process_time() - began_s < 0.5
+        for _ in uncoded(frame * 400_000, "zstd", len(BODY)):
+            steps += 1
+    assert steps <= 2 * MAX_MEMBERS
 
 
 @pytest.mark.parametrize("size", [1, 40, 65_533, 65_536, 131_072])

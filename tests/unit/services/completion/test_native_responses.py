@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from gateway.domain import Json, RequestStats
-from gateway.errors import InvalidRequest, UpstreamError, UpstreamRefused, UpstreamUnavailable
+from gateway.errors import InvalidRequest, UpstreamError, UpstreamRefused
 from gateway.services.completion.attempts import ModelEntry, Target
 from gateway.services.completion.native_responses import NativeResponses
 from gateway.services.completion.service import CompletionService
@@ -97,27 +97,11 @@ async def test_a_request_is_relayed_and_its_tokens_are_counted(streamed: bool) -
 
 
 @pytest.mark.parametrize("streamed", [True, False])
-async def test_a_fallback_that_knows_chat_alone_is_asked_in_chat(streamed: bool) -> None:
-    second = Upstream("second")
-    native = natives(Upstream("first", UpstreamUnavailable("away", code="upstream_unreachable")), second)
-    response = await asked(native, streamed, RequestStats())
-    assert text(response) == "From chat" and second.asked[0][0] == "chat/completions"
-
-
-@pytest.mark.parametrize("streamed", [True, False])
 async def test_a_request_that_was_refused_is_not_tried_elsewhere(streamed: bool) -> None:
     second = Upstream("second")
     native = natives(Upstream("first", UpstreamRefused("no", status=400, code="invalid_value")), second)
     with pytest.raises(UpstreamRefused):
         await asked(native, streamed, RequestStats())
-    assert second.asked == []
-
-
-async def test_a_stream_that_has_begun_fails_where_it_is() -> None:
-    second = Upstream("second")
-    native = natives(Upstream("first", UpstreamError("broken"), late=True), second)
-    with pytest.raises(UpstreamError, match="broken"):
-        await asked(native, True, RequestStats())
     assert second.asked == []
 
 

@@ -55,9 +55,7 @@ def test_an_upstream_that_never_answers_is_closed_to_all(health: UpstreamHealth,
     assert health.take("third", is_last=True)
 
 
-def test_a_caller_whose_calls_alone_are_silent_does_not_close_it_for_those_who_are_answered(
-    health: UpstreamHealth,
-) -> None:
+def test_a_caller_whose_calls_alone_are_silent_does_not_close_it_for_others(health: UpstreamHealth) -> None:
     for _ in range(30):
         health.succeeded("other")
         for _ in range(MOST_OF_ONE):

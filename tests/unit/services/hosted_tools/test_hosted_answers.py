@@ -7,7 +7,7 @@ import pytest
 
 from gateway.calls.call import Call
 from gateway.domain import Caller, Json, RequestStats
-from gateway.errors import Forbidden, InvalidRequest
+from gateway.errors import InvalidRequest
 from gateway.services.completion.attempts import ModelEntry
 from gateway.services.hosted_tools.hosted_responses import HostedResponses
 from gateway.services.hosted_tools.hosted_search import HostedSearch, HostedSettings
@@ -85,18 +85,6 @@ async def test_both_kinds_of_tools_work_in_one_answer_and_servers_are_closed() -
     assert response["output"][-1]["content"][0]["annotations"][0]["url"] == "https://a.example.com/paris"
 
 
-async def test_what_a_search_told_is_known_in_the_next_request_of_the_turn() -> None:
-    add = {"type": "function", "name": "add", "parameters": {}}
-    desk = Desk([call("web_search", query="q"), call("add", "c2")], ["Paris [1]."])
-    first = await desk.response(tools=[SEARCH, add])
-    made = next(item for item in first["output"] if item["type"] == "function_call")
-    output = {"type": "function_call_output", "call_id": made["call_id"], "output": "3"}
-    earlier = [QUESTION, *first["output"]]
-    second = await desk.response(tools=[SEARCH, add], earlier=earlier, input=[output])
-    assert "Paris is the capital" in str(desk.model.asked[-1]["messages"])
-    assert second["output"][-1]["content"][0]["annotations"]
-
-
 async def test_the_operator_narrows_what_a_caller_may_do() -> None:
     desk = Desk([call("words__look")], allowed=frozenset({"look"}), needs_approval=True)
     response = await desk.response(tools=[{**WORDS, "allowed_tools": ["look", "wipe"]}])
@@ -134,21 +122,6 @@ async def test_the_gateways_own_tools_are_a_server_too() -> None:
     response = await desk.response(tools=[OWN], tool_choice="required")
     assert kinds(response) == ["mcp_list_tools", "mcp_call", "message"] and desk.web.charged == ["websearch-search"]
     assert desk.model.asked[0]["tool_choice"] == "required"
-
-
-@pytest.mark.parametrize(
-    ("scopes", "tool", "scope"),
-    [
-        (("responses",), SEARCH, "web-search"),
-        (("responses",), OWN, "web-search"),
-        (("responses", "web-search"), WORDS, "mcp:words"),
-        (("responses",), {"type": "mcp", "server_label": "nobody"}, "mcp:nobody"),
-    ],
-)
-def test_a_key_without_the_scope_is_told_its_name(scopes: tuple[str, ...], tool: Json, scope: str) -> None:
-    desk = Desk()
-    with pytest.raises(Forbidden, match=f"'{scope}'"):
-        desk.responses.wishes(desk.context({"tools": [tool]}, *scopes))
 
 
 def test_a_label_that_is_not_configured_is_refused_and_no_hosted_tool_is_none() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from gateway.domain import Json
 from gateway.errors import UpstreamError
-from gateway.services.hosted_tools.loop import LoopLimits, LoopRequest
+from gateway.services.hosted_tools.loop import LoopLimits
 from gateway.services.hosted_tools.mcp_tool import McpGrant, McpTool, OwnTools
 from gateway.services.hosted_tools.sources import Sources
 from gateway.services.websearch.tools import tool_table
@@ -87,25 +87,6 @@ async def test_a_call_that_fails_says_why(arguments: str, result: tuple[str, boo
     assert failed.status == "failed" and words in failed.error and failed.error == failed.output
 
 
-async def test_results_and_arguments_are_masked_and_results_cut() -> None:
-    web, server = ScriptedWeb(), Server()
-    web.secret, server.result = "secret", ("a secret " + "x" * 100, False)
-    model = ScriptedModel([call("words__look", word="my secret")], ["Ok."])
-    events = await play(model, [McpTool(server, never(max_result_chars=20), web.caller)], Sources())
-    made = calls_of(events)[1]
-    assert server.called == [("look", {"word": "my [MASKED]"})]
-    assert made.output == "a [MASKED] xxxxxxxxx\n[cut after 20 characters]"
-
-
-async def test_a_call_that_needs_approval_ends_the_answer_as_a_question() -> None:
-    web, server = ScriptedWeb(), Server()
-    model = ScriptedModel([call("words__wipe")])
-    events = await play(model, [McpTool(server, McpGrant("words"), web.caller)], Sources())
-    asked = calls_of(events)[1]
-    assert (asked.kind, asked.name, asked.ends_turn) == ("mcp_approval_request", "wipe", True)
-    assert server.called == [] and len(model.asked) == 1
-
-
 async def test_an_approved_call_is_run_before_the_model_is_asked() -> None:
     web, server = ScriptedWeb(), Server()
     messages: list[Json] = [{"role": "assistant", "content": "I ask."}]
@@ -117,30 +98,6 @@ async def test_an_approved_call_is_run_before_the_model_is_asked() -> None:
     assert (run.output, gone.status) == ("a word", "failed") and "no tool 'gone'" in gone.error
     assert [message["role"] for message in messages] == ["assistant", "tool", "assistant", "tool"]
     assert messages[0]["content"] == "I ask." and messages[0]["tool_calls"][0]["function"]["name"] == "words__look"
-
-
-async def test_a_list_that_fails_is_told_and_the_answer_goes_on() -> None:
-    web, server = ScriptedWeb(), Server()
-    server.fails = UpstreamError("the server is away")
-    events = await play(ScriptedModel(["Without."]), [McpTool(server, never(), web.caller)], Sources())
-    [listing] = calls_of(events)
-    assert (listing.status, listing.error) == ("failed", "the server is away") and text_of(events) == "Without."
-
-
-async def test_approved_calls_end_with_the_time_of_the_answer_and_the_model_is_told() -> None:
-    web, server = ScriptedWeb(), Server()
-    server.silent = {"wipe"}
-    approved = [ApprovedCall("mcpr_1", "words", "wipe", "{}"), ApprovedCall("mcpr_2", "words", "look", "{}")]
-    messages: list[Json] = [{"role": "user", "content": "x"}]
-    grant = McpGrant("words", is_listed=True, approved=approved, messages=messages)
-    request = LoopRequest({"model": "SvcLLM", "messages": messages})
-    model = ScriptedModel(["Done."])
-    async with asyncio.timeout(5):
-        events = await play(model, [McpTool(server, grant, web.caller)], Sources(), request, LoopLimits(total_s=0.2))
-    slow, quick = calls_of(events)
-    assert (slow.status, quick.status) == ("failed", "completed") and "the time for tools" in slow.error
-    assert model.asked[0]["tool_choice"] == "none", "no time is left for further calls"
-    assert [message["role"] for message in model.asked[0]["messages"]] == ["user", *["assistant", "tool"] * 2]
 
 
 async def test_a_list_that_takes_too_long_is_told_and_the_answer_goes_on() -> None:
@@ -172,15 +129,6 @@ async def test_all_texts_of_a_listed_tool_are_bounded_cleaned_and_masked() -> No
     assert tool["input_schema"]["properties"]["word"]["description"] == "A [MASKED] word."
     assert tool["annotations"]["title"].startswith("[MASKED] x") and len(tool["annotations"]["title"]) < 250
     assert tool["annotations"].keys() == {"title", "readOnlyHint"}
-
-
-async def test_only_allowed_tools_are_offered_the_forced_one_first() -> None:
-    web, server = ScriptedWeb(), Server()
-    tool = McpTool(server, never(allowed=frozenset({"look", "wipe"}), forced="wipe"), web.caller)
-    async for _ in tool.opening(5):
-        pass
-    assert [each["function"]["name"] for each in tool.functions(())] == ["words__wipe", "words__look"]
-    assert tool.serves("words__look") and not tool.serves("look") and tool.kind == "mcp:words"
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from gateway.errors import InvalidRequest
 from gateway.services.hosted_tools.call_memory import CallMemory
 from gateway.services.hosted_tools.search_options import (
     FUNCTIONS,
+    SearchOptions,
     checked_domain,
     is_within,
     of_chat,
@@ -85,28 +86,17 @@ def test_a_page_is_within_a_domain_below_its_path(url: str, is_there: bool) -> N
 
 
 def test_options_are_read_on_each_route() -> None:
-    place = {"type": "approximate", "city": "Rome", "country": "it"}
-    tool = {
-        "type": "web_search",
-        "search_context_size": "high",
-        "user_location": place,
-        "filters": {"allowed_domains": ["a.org"], "blocked_domains": ["b.org"]},
-        "external_web_access": False,
-    }
+    place: Json = {"type": "approximate", "city": "Rome", "country": "it"}
+    filters = {"allowed_domains": ["a.org"], "blocked_domains": ["b.org"]}
+    tool = {"type": "web_search", "search_context_size": "high", "user_location": place, "filters": filters,
+            "external_web_access": False}  # fmt: skip
     options = of_tool(tool, "tools[0]")
-    assert (options.size, options.domains, options.excluded, options.external) == (
-        "high",
-        ("a.org",),
-        ("b.org",),
-        False,
-    )
-    assert options.location == {"city": "Rome", "country": "IT"} and options.country == "italy"
+    assert options == SearchOptions("high", ("a.org",), ("b.org",), {"city": "Rome", "country": "IT"}, external=False)
+    assert options.country == "italy" and with_defaults(tool)["external_web_access"] is False
     shown = with_defaults({"type": "web_search"})
     assert (shown["search_context_size"], shown["user_location"]["type"]) == ("medium", "approximate")
-    assert with_defaults(tool)["external_web_access"] is False
-    chat = of_chat(
-        {"search_context_size": "low", "user_location": {"type": "approximate", "approximate": {"city": "X"}}}
-    )
+    nearby: Json = {"type": "approximate", "approximate": {"city": "X"}}
+    chat = of_chat({"search_context_size": "low", "user_location": nearby})
     assert (chat.size, chat.location, chat.country) == ("low", {"city": "X"}, None)
     assert of_messages(({"blocked_domains": ["b.org"]}, "tools[0]")).excluded == ("b.org",)
 

@@ -1,8 +1,14 @@
-"""Files in OCR requests: their pages are read in order, what cannot be read is told, and the rest is answered."""
+"""Files in OCR requests: their pages are read in order, what cannot be read is told, and the rest is answered.
+
+The answers stand in `tests/golden/ocr_documents.json`, a case a line: how many pages there are, which of them are
+`broken`, what the model `says` of each and which calls are `refused` or `silent`, the pages that are `asked` for, the
+`file` where it is no PDF, what the caller is told, the pages that are drawn, and the calls of the model.
+"""
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator
+import json
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -16,15 +22,17 @@ from gateway.services.ocr.images import ImageLoader
 from gateway.services.ocr.service import OcrService, OwnOcr
 from gateway.wire import sse
 from tests.support.ocr_scripted import TEXT, Scripted, body
+from tests.support.paths import GOLDEN
 from tests.unit.services.ocr.test_service import Site, picture
 
+CASES: list[Json] = json.loads((GOLDEN / "ocr_documents.json").read_text())
 REFUSED = UpstreamRefused("the image is damaged", status=400, code="ocr_failed")
 
 
 class Pages:
     """A document of `count` pages, of which those in `broken` cannot be drawn."""
 
-    def __init__(self, count: int, broken: tuple[int, ...] = ()) -> None:
+    def __init__(self, count: int, broken: Sequence[int] = ()) -> None:
         self.count = count
         self.broken = broken
         self.drawn: list[int] = []
@@ -56,7 +64,7 @@ class Bill:
 class Refusing(Scripted):
     """A completion service that refuses the calls of these numbers, or answers them never."""
 
-    def __init__(self, *texts: str, refused: tuple[int, ...] = (), silent: tuple[int, ...] = ()) -> None:
+    def __init__(self, *texts: str, refused: Sequence[int] = (), silent: Sequence[int] = ()) -> None:
         super().__init__(*texts)
         self.refused = refused
         self.silent = silent
@@ -78,17 +86,19 @@ def service(completions: Scripted, pages: Pages, **limits: Any) -> OcrService:
     return OcrService(completions, ImageLoader(Site()), Documents(pages, DocumentLimits(**limits)))
 
 
-def told(answer: Json) -> tuple[str, Json]:
-    choice = answer["choices"][0]
-    return choice["message"]["content"], choice["provider_specific_fields"]
-
-
-async def test_the_pages_of_a_pdf_are_read_in_order_and_marked() -> None:
-    completions, pages = Scripted("one", "two"), Pages(2)
-    text, fields = told(await service(completions, pages).complete(body(TEXT, file()), RequestStats()))
-    assert text == "<!-- page 1 -->\n\none\n\n<!-- page 2 -->\n\ntwo"
-    assert fields["images"] == [{"width": 100, "height": 50, "page": 1}, {"width": 200, "height": 50, "page": 2}]
-    assert pages.drawn == [1, 2], "a page is drawn once"
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"])
+async def test_a_file_is_read_or_refused_at_its_place(case: Json) -> None:
+    given, ocr = case.get("file"), {"ocr": {"pages": case["asked"]}} if "asked" in case else {}
+    completions = Refusing(*case.get("says", ()), refused=case.get("refused", ()), silent=case.get("silent", ()))
+    pages = Pages(case["pages"], case.get("broken", ()))
+    part = {"type": "file", "file": given} if isinstance(given, dict) else file(picture(), "") if given else file()
+    try:
+        reader = service(completions, pages, **case.get("limits", {}))
+        [choice] = (await reader.complete(body(TEXT, part, **ocr), RequestStats()))["choices"]
+        told = {"text": choice["message"]["content"], "fields": choice["provider_specific_fields"]}
+    except InvalidRequest as error:
+        told = {"refused": [error.code, error.param, error.message]}
+    assert (told, pages.drawn, len(completions.bodies)) == (case["told"], case["drawn"], case["calls"])
 
 
 async def test_a_stream_of_pages_is_marked_alike() -> None:
@@ -99,85 +109,6 @@ async def test_a_stream_of_pages_is_marked_alike() -> None:
         "<!-- page 1 -->\n\none\n\n<!-- page 2 -->\n\ntwo"
     )
     assert sum("role" in delta for delta in deltas) == 1
-
-
-async def test_a_page_that_cannot_be_read_is_left_out_and_told() -> None:
-    completions, pages = Refusing("one", "two", "four", refused=(2,)), Pages(4, broken=(3,))
-    text, fields = told(await service(completions, pages).complete(body(TEXT, file()), RequestStats()))
-    assert text == "<!-- page 1 -->\n\none\n\n<!-- page 4 -->\n\nfour"
-    assert fields["ocr"]["warnings"] == [
-        "page 2 was not read: the image is damaged",
-        "page 3 was not read: the page is damaged",
-    ]
-    assert [image["page"] for image in fields["images"]] == [1, 4]
-
-
-async def test_a_page_that_takes_too_long_is_left_out() -> None:
-    completions = Refusing("one", "two", silent=(1,))
-    ocr = service(completions, Pages(2), page_timeout_s=0.05)
-    text, fields = told(await ocr.complete(body(TEXT, file()), RequestStats()))
-    assert text == "<!-- page 2 -->\n\ntwo"
-    assert fields["warnings"] == ["page 1 was not read: reading it took longer than 0.05 s"]
-
-
-async def test_a_file_of_which_no_page_can_be_read_is_refused_at_its_place() -> None:
-    with pytest.raises(InvalidRequest, match="no page of the file could be read; page 1: the image is damaged") as no:
-        await service(Refusing("", "", refused=(1, 2)), Pages(2)).complete(body(TEXT, file()), RequestStats())
-    assert (no.value.param, no.value.code) == ("messages[0].content[1].file", "invalid_file")
-
-
-async def test_pages_can_be_chosen_and_the_limit_says_how_to_get_the_rest() -> None:
-    pages = Pages(9)
-    ocr = service(Scripted("a", "b"), pages, max_pages=2)
-    text, fields = told(await ocr.complete(body(TEXT, file(), ocr={"pages": "4-7"}), RequestStats()))
-    assert pages.drawn == [4, 5] and text.startswith("<!-- page 4 -->")
-    assert fields["ocr"]["warnings"] == [
-        'of 9 pages 4 to 5 were read, as many as one request may have; ask for more with "ocr": {"pages": "6-7"}'
-    ]
-
-
-@pytest.mark.parametrize("pages", ["5-3", "0", "0-2"])
-async def test_a_range_that_is_none_is_refused_as_such(pages: str) -> None:
-    with pytest.raises(InvalidRequest, match=r"ocr\.pages: must begin at 1") as refused:
-        await service(Scripted(), Pages(9)).complete(body(TEXT, file(), ocr={"pages": pages}), RequestStats())
-    assert refused.value.param == "ocr.pages"
-
-
-async def test_a_page_that_there_is_not_is_refused() -> None:
-    with pytest.raises(InvalidRequest, match="has 2 pages") as refused:
-        await service(Scripted(), Pages(2)).complete(body(TEXT, file(), ocr={"pages": "3"}), RequestStats())
-    assert refused.value.param == "messages[0].content[1].file"
-
-
-async def test_an_image_has_one_page() -> None:
-    with pytest.raises(InvalidRequest, match="has 1 page; ask for page 1") as refused:
-        await service(Scripted(), Pages(0)).complete(
-            body(TEXT, file(picture(), ""), ocr={"pages": "2"}), RequestStats()
-        )
-    assert refused.value.param == "messages[0].content[1].file"
-
-
-async def test_a_file_that_is_an_image_is_read_like_an_image() -> None:
-    completions = Scripted("text")
-    answer = await service(completions, Pages(0)).complete(body(TEXT, file(picture(), "")), RequestStats())
-    assert told(answer)[0] == "text" and told(answer)[1]["images"] == [{"width": 40, "height": 30}]
-
-
-@pytest.mark.parametrize(
-    ("part", "words"),
-    [
-        (file(b"PK\x03\x04"), "neither a PDF nor a PNG"),
-        ({"type": "file", "file": {"file_id": "file-1"}}, "must come inside the request"),
-        ({"type": "file", "file": {"file_data": "data:application/pdf;base64,@@@"}}, "base64 data URL of at most"),
-        (file(b"%PDF" + bytes(2000)), "at most 0.0009766 MiB"),
-    ],
-)
-async def test_what_is_no_readable_file_is_refused_by_its_place(part: Json, words: str) -> None:
-    completions = Scripted()
-    with pytest.raises(InvalidRequest, match=words) as refused:
-        await service(completions, Pages(1), max_bytes=1024).complete(body(TEXT, part), RequestStats())
-    assert (refused.value.param, refused.value.code) == ("messages[0].content[1].file", "invalid_file")
-    assert not completions.bodies
 
 
 async def test_what_no_page_would_escape_ends_the_request() -> None:

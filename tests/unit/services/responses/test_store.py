@@ -101,16 +101,3 @@ async def test_the_event_that_tells_of_a_response_waits_until_the_response_can_b
 
     async for _ in storing.stored(events()):
         assert (await store.get("key1", "resp_1")).response["id"] == "resp_1"
-
-
-async def test_a_response_is_stored_with_its_items() -> None:
-    store, items = ResponseStore(MemoryEntries(2**20, 2**20)), [{"id": "msg_0", "role": "user", "content": "ä" * 900}]
-    storing = Storing([lambda response: store.put("key1", response, items)])
-    for name in ("resp_1", "resp_2"):
-        storing.put({**response(name), "store": True})
-    await storing.finish()
-    for name in ("resp_1", "resp_2"):
-        stored = await store.get("key1", name)
-        assert stored.items == [{"id": "msg_0", "role": "user", "content": "ä" * 900}]
-        assert stored.response == {**response(name), "store": True}
-    assert len((await store.history("key1", "resp_2")).history) == 1 + len(stored.response["output"])

@@ -150,15 +150,6 @@ async def test_each_page_of_a_crawl_that_is_cut_says_how_to_get_the_rest() -> No
     assert f"{len(long['raw_content'])} of its 5,000 characters" in long["note"] and "websearch-extract" in long["note"]
 
 
-async def test_a_failure_is_told_when_the_fallback_finds_nothing_each_time() -> None:
-    broken, empty = Scripted([]), Scripted([], name="empty")
-    broken.fails = UpstreamUnavailable("the search provider x is in trouble.")
-    made = service(broken, empty)
-    for _ in range(2):  # the second answer of the fallback is a remembered one
-        with pytest.raises(UpstreamUnavailable, match="x is in trouble"):
-            await made.search(SearchRequest("q"), CALL)
-
-
 async def test_a_fallback_that_finds_nothing_gives_way_to_the_next() -> None:
     broken, empty, spare = Scripted([]), Scripted([], name="empty"), Scripted([result("https://a.test/")], name="spare")
     broken.fails = UpstreamUnavailable("the search provider x is in trouble.")
@@ -256,20 +247,6 @@ async def test_what_is_remembered_is_bounded_in_number_and_size() -> None:
     for key in ("a", "b", "c", "a", "huge", "huge"):
         await small.get(key, ask(key, 9_000 if key == "huge" else 2_000))
     assert asked == ["a", "b", "c", "a", "huge", "huge"]
-
-
-async def test_the_last_asker_that_leaves_takes_the_request_along() -> None:
-    provider = Scripted([])
-    provider.gate = asyncio.Event()
-    made = service(provider)
-    task = asyncio.create_task(made.search(SearchRequest("q"), CALL))
-    await asyncio.sleep(0)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    provider.gate.set()
-    await made.search(SearchRequest("q"), CALL)
-    assert provider.asked == 2
 
 
 @pytest.mark.parametrize(

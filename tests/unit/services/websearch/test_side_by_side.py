@@ -1,6 +1,11 @@
-"""Several search providers at once: what they find becomes one answer, and one that fails costs only itself."""
+"""Several search providers at once: what they find becomes one answer, and one that fails costs only itself.
+
+The answers stand in `tests/golden/search_side_by_side.json`, a case a line: what each provider finds, `asked` and
+`able` where a parameter is asked for that some keep to, and what the caller is told.
+"""
 
 import asyncio
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -9,11 +14,12 @@ import pytest
 from gateway.domain import ExtractRequest, Json, SearchRequest, WebCall
 from gateway.errors import UpstreamRefused, UpstreamUnavailable
 from gateway.ports import SearchProvider
-from gateway.services.websearch.fusion import fused, page_key
+from gateway.services.websearch.fusion import fused
 from gateway.services.websearch.service import WebSearchService, WebSearchSettings
+from tests.support.paths import GOLDEN
 from tests.unit.services.websearch.test_service import CALL, NoEngine, Scripted, result, service, whole
 
-LONG = "a text that is long enough to be that of one page alone"
+CASES: list[Json] = json.loads((GOLDEN / "search_side_by_side.json").read_text())
 BUSY = "the search provider a is busy or in trouble (503); try again later."
 
 
@@ -33,72 +39,24 @@ async def found(made: WebSearchService, request: SearchRequest | None = None) ->
     return whole(await made.search(request or SearchRequest("q"), CALL))
 
 
-async def test_what_several_find_comes_before_what_one_finds_first() -> None:
-    first = named("a", "https://only-a.test/", "https://both.test/", "https://late.test/")
-    second = named("b", "https://only-b.test/", "https://both.test/")
-    data = await found(together(first, second))
-    assert [each["url"] for each in data["results"]] == [
-        "https://both.test/",
-        "https://only-a.test/",
-        "https://only-b.test/",
-        "https://late.test/",
-    ]
-    scores = [each["score"] for each in data["results"]]
-    assert scores == [1.0, round(62 / 122, 4), round(62 / 122, 4), round(62 / 126, 4)]
-    assert data["provider"] == "a, b" and "note" not in data and "ignored_parameters" not in data
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"])
+async def test_what_several_find_is_one_answer(case: Json) -> None:
+    providers = []
+    for name, items in case["found"].items():
+        found_by = [{"url": each, "content": ""} if isinstance(each, str) else each for each in items]
+        able = frozenset(case.get("able", {}).get(name, ()))
+        providers.append(Scripted([result(**each) for each in found_by], able, name))
+    asked: Json = {
+        name: tuple(each) if isinstance(each, list) else each for name, each in case.get("asked", {}).items()
+    }
+    data = await found(together(*providers), SearchRequest("q", **asked))
+    told = {name: each for name, each in data.items() if name in case["told"] or name in ("note", "ignored_parameters")}
+    assert [each.pop("title") for each in told["results"]] and told == case["told"]
 
 
 async def test_no_more_is_given_than_was_asked_for() -> None:
     many = [named(name, *(f"https://{name}.test/{number}" for number in range(20))) for name in "abcd"]
     assert len((await found(together(*many), SearchRequest("q", max_results=7)))["results"]) == 7
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("https://a.test/x", "http://a.test/x"),
-        ("https://a.test/x", "https://www.a.test/x/"),
-        ("https://a.test/", "https://A.test"),
-        ("https://a.test/x/?p=1", "https://a.test/x?p=1"),
-        ("https://a.test/x?b=1&a=2", "https://a.test/x?a=2&b=1&utm_source=n&fbclid=1#top"),
-    ],
-)
-async def test_spellings_of_one_address_are_one_result(one: str, other: str) -> None:
-    first = named("a", one, content="", published_date="2026-03-01")
-    second = named("b", other, content="words", raw_content="all of it")
-    (joined,) = (await found(together(first, second)))["results"]
-    assert page_key(one) == page_key(other)
-    assert joined["url"] == one and "other_urls" not in joined, "the first spelling stays"
-    assert (joined["content"], joined["published_date"], joined["raw_content"]) == ("words", "2026-03-01", "all of it")
-
-
-async def test_other_pages_stay_apart() -> None:
-    pages = ["https://a.test/x", "https://a.test/x?p=2", "https://b.a.test/x", "https://a.test/X"]
-    assert len((await found(together(named("a", *pages[:2]), named("b", *pages[2:]))))["results"]) == 4
-
-
-async def test_equal_texts_are_one_result_with_both_addresses_unless_they_are_short() -> None:
-    first, second = (
-        named("a", "https://a.test/", content=LONG),
-        named("b", "https://b.test/", content=f" {LONG.upper()}!"),
-    )
-    (joined,) = (await found(together(first, second)))["results"]
-    assert (joined["url"], joined["other_urls"]) == ("https://a.test/", ["https://b.test/"])
-    same_text = named("c", "https://c.test/", content="", other_urls=["https://b.test/"])
-    (joined,) = (await found(together(second, same_text)))["results"]
-    assert (joined["url"], joined["other_urls"]) == ("https://b.test/", ["https://c.test/"])
-    short = [named(name, f"https://{name}.test/", content="Sign in") for name in "ab"]
-    assert len((await found(together(*short)))["results"]) == 2
-
-
-async def test_each_result_is_held_to_what_its_own_provider_does_not_keep_to() -> None:
-    knows = named("a", "https://other.test/", capabilities=frozenset({"include_domains", "country"}))
-    other = named("b", "https://a.test/", "https://elsewhere.test/")
-    data = await found(
-        together(knows, other), SearchRequest("q", "fast", include_domains=("a.test",), country="france")
-    )
-    assert [each["url"] for each in data["results"]] == ["https://other.test/", "https://a.test/"]
-    assert data["ignored_parameters"] == ["search_depth"] and data["note"] == "b ignores country."
 
 
 async def test_one_that_fails_is_named_and_costs_only_itself() -> None:
@@ -118,18 +76,6 @@ async def test_one_that_fails_is_named_and_costs_only_itself() -> None:
     ]
     broken.fails = None
     assert (await found(made))["provider"] == "a, b"
-
-
-async def test_a_slow_one_is_waited_for_no_longer_than_its_own_time() -> None:
-    slow, sound = named("slow", "https://slow.test/"), named("b", "https://b.test/")
-    slow.gate = asyncio.Event()
-    made = together(slow, sound)
-    made._deps.side_by_side["slow"] = 0.05  # type: ignore[index]
-    async with asyncio.timeout(5):
-        data = await found(made)
-    assert data["note"] == "the search provider slow did not answer in time. These results come from b."
-    slow.gate.set()
-    assert len((await found(made))["results"]) == 2
 
 
 async def test_one_that_keeps_failing_is_not_asked_for_a_while_and_that_is_told() -> None:

@@ -48,12 +48,3 @@ async def test_the_items_of_a_response_come_in_pages(session: aiohttp.ClientSess
         status, told = await got(session, f"{path}?{query}")
         assert (status, told["error"]["param"]) == (400, query.partition("=")[0]), query[:20]
     assert (await got(session, f"/v1/responses/{made['id']}?stream=true"))[0] == 400
-
-
-async def test_models_are_listed_and_found_by_name(session: aiohttp.ClientSession) -> None:
-    _, told = await got(session, "/v1/models")
-    kinds = {each["id"]: each["kind"] for each in told["data"]}
-    assert kinds["SvcLLM"] == "text" and kinds["Vectors"] == "embedding"
-    assert (await got(session, "/v1/models/Vectors"))[1]["object"] == "model"
-    status, told = await got(session, "/v1/models/svcllm")
-    assert status == 404 and "did you mean 'SvcLLM'" in told["error"]["message"]

@@ -1,13 +1,15 @@
-"""From replies to bytes, on real sockets under the production runner: early and late failures, clients that leave,
-the end of a drain."""
+"""From replies to bytes, on real sockets under the production runner: late failures, bursts,
+the ends of streams, and what is kept of them in memory (nothing)."""
 
 import asyncio
 import contextlib
-import socket
+import gc
+import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import aiohttp
 import pytest
 from aiohttp import web
 
@@ -16,34 +18,27 @@ from gateway.access.rate_limits import BadKeyLimiter, Limiter
 from gateway.calls.in_flight import InFlight
 from gateway.config.settings import Limits, Sanitize
 from gateway.domain import Event, EventStream
-from gateway.errors import GatewayError, UpstreamError
-from gateway.mcp.dialect import WebSearchDialect
+from gateway.errors import UpstreamError
 from gateway.metrics import Metrics
 from gateway.sanitize.pipeline import Sanitizer
 from gateway.shared_state.memory import MemoryWindows
 from gateway.web.endpoints import Endpoint, EndpointTable, Handler
 from gateway.web.listen_socket import bind
-from gateway.web.replies import EventReply, JsonReply
+from gateway.web.replies import EventReply
 from gateway.web.request_log import Recorder
 from gateway.web.server.runner import Listener, application
 from gateway.web.state import ServerState
+from gateway.wire import sse
+from gateway.wire.chat.dialect import ChatDialect
+from tests.support.loop_turns import turns_of_others
+from tests.support.waiting import until
 
 STREAM_END = b"\r\n0\r\n\r\n"
 
 
-class PlainDialect(WebSearchDialect):
-    """Errors as one line each, so that a test can read them."""
-
-    def error_body(self, error: GatewayError, body: object) -> dict[str, object]:
-        return {"error": error.code}
-
-    def error_events(self, error: GatewayError) -> list[Event]:
-        return [Event.from_data({"error": error.code})]
-
-
 class Site:
-    def __init__(self, port: int, key: str, listener: Listener, in_flight: InFlight) -> None:
-        self.port, self.key, self.listener, self.in_flight = port, key, listener, in_flight
+    def __init__(self, port: int, key: str) -> None:
+        self.port, self.key = port, key
 
     async def ask(self, limit: int = 1 << 16) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port, limit=limit)
@@ -57,7 +52,7 @@ async def serving(tmp_path: Path, handler: Handler) -> AsyncIterator[Site]:
     key, _ = keys.create(KeyRequest("test", ("chat",)))
     metrics = Metrics()
     parts = ServerState(
-        endpoints=EndpointTable([Endpoint("chat", "POST", "/run", handler, PlainDialect())], ""),
+        endpoints=EndpointTable([Endpoint("chat", "POST", "/run", handler, ChatDialect())], ""),
         in_flight=InFlight(10),
         keys=KeyStore(keys.path),
         bad_keys=BadKeyLimiter(0, MemoryWindows()),
@@ -71,26 +66,9 @@ async def serving(tmp_path: Path, handler: Handler) -> AsyncIterator[Site]:
     listener, sock = Listener(app, header_timeout_s=5), bind("127.0.0.1", 0)
     await listener.start([sock])
     try:
-        yield Site(sock.getsockname()[1], key, listener, parts.in_flight)
+        yield Site(sock.getsockname()[1], key)
     finally:
         await listener.close()
-
-
-Start = Callable[[Handler], Awaitable[Site]]
-
-
-@pytest.fixture
-async def start(tmp_path: Path) -> AsyncIterator[Start]:
-    sites = []
-
-    async def start_one(handler: Handler) -> Site:
-        context = serving(tmp_path, handler)
-        sites.append(context)
-        return await context.__aenter__()
-
-    yield start_one
-    for context in sites:
-        await context.__aexit__(None, None, None)
 
 
 async def within(wait: Awaitable[bytes], limit_s: float = 5) -> bytes:
@@ -110,20 +88,7 @@ def streaming(events: Callable[[], EventStream], wait_s: float = 5) -> Handler:
     return handler
 
 
-async def test_a_stream_that_fails_later_ends_with_an_error_event(start: Start) -> None:
-    async def events() -> EventStream:
-        yield [Event.from_data({"n": 1}), Event.from_data({"n": 2})]
-        raise UpstreamError("dead")
-
-    reader, writer = await (await start(streaming(events))).ask()
-    answer = await within(reader.readuntil(STREAM_END))
-    assert answer.startswith(b"HTTP/1.1 200 ") and b"text/event-stream" in answer
-    assert answer.index(b'{"n":1}') < answer.index(b'{"n":2}') < answer.index(b'{"error":"upstream_error"}')
-    assert b"[DONE]" not in answer
-    await gone(writer)
-
-
-async def test_a_slow_first_event_commits_the_stream_and_its_failure_is_an_event(start: Start) -> None:
+async def test_a_slow_first_event_commits_the_stream_and_its_failure_is_an_event(tmp_path: Path) -> None:
     gate = asyncio.Event()
 
     async def events() -> EventStream:
@@ -132,72 +97,66 @@ async def test_a_slow_first_event_commits_the_stream_and_its_failure_is_an_event
             raise error
         yield []
 
-    reader, writer = await (await start(streaming(events, wait_s=0.05))).ask()
-    head = await within(reader.readuntil(b"\r\n\r\n"))
-    assert b" 200 " in head
-    gate.set()
-    assert b'{"error":"upstream_error"}' in await within(reader.readuntil(STREAM_END))
-    await gone(writer)
+    async with serving(tmp_path, streaming(events, wait_s=0.05)) as site:
+        reader, writer = await site.ask()
+        assert b" 200 " in await within(reader.readuntil(b"\r\n\r\n"))
+        gate.set()
+        assert b'"code":"upstream_error"' in await within(reader.readuntil(STREAM_END))
+        await gone(writer)
 
 
-async def test_a_drain_waits_for_what_can_finish(start: Start) -> None:
-    begun, gate = asyncio.Event(), asyncio.Event()
-
-    async def handler(request: web.Request) -> web.StreamResponse:
-        begun.set()
-        await gate.wait()
-        return JsonReply({"done": True})
-
-    site = await start(handler)
-    reader, writer = await site.ask()
-    await asyncio.wait_for(begun.wait(), 5)
-    draining = asyncio.create_task(site.listener.drain(10))
-    await asyncio.sleep(0)
-    gate.set()
-    assert b'{"done":true}' in await within(reader.readuntil(b"}"))
-    assert await asyncio.wait_for(draining, 5) == 0
-    with pytest.raises(OSError):
-        socket.create_connection(("127.0.0.1", site.port), 1)
-    await gone(writer)
-
-
-@pytest.mark.slow
-async def test_a_burst_does_not_stall_the_neighbours(start: Start) -> None:
+async def test_a_burst_does_not_stall_the_neighbours(tmp_path: Path) -> None:
     async def burst() -> EventStream:
         for number in range(20_000):
             yield [Event.from_data({"n": number})]
 
-    site = await start(streaming(burst))
-    reader, writer = await site.ask(limit=1 << 24)
-    late_s, loop = 0.0, asyncio.get_running_loop()
-
-    async def drink() -> None:
-        await reader.readuntil(STREAM_END)
-
-    task = asyncio.create_task(asyncio.wait_for(drink(), 20))
-    while not task.done():
-        before = loop.time()
-        await asyncio.sleep(0.001)
-        late_s = max(late_s, loop.time() - before)
-    assert late_s < 0.5
-    await gone(writer)
+    async with serving(tmp_path, streaming(burst)) as site:
+        reader, writer = await site.ask(limit=1 << 24)
+        async with turns_of_others() as turns:
+            await within(reader.readuntil(STREAM_END), 20)
+        assert turns.count > 200
+        await gone(writer)
 
 
-@pytest.mark.parametrize(
-    "raw",
-    [
-        b"GET / HTTP/1.1\r\nHost: x\r\nHost : y\r\nAuthorization: Bearer canary-key\r\n\r\n",
-        b"\x16\x03\x01\x02\x00canary-key\r\n\r\n",
-        b"GET /canary-key HTTP/9.9\r\n\r\n",
-    ],
-)
-async def test_what_is_not_http_gets_fixed_words_and_no_echo(start: Start, raw: bytes) -> None:
+@pytest.mark.parametrize("ending", ["whole", "failed", "left"])
+async def test_an_ended_stream_lets_its_request_go_without_the_garbage_collector(tmp_path: Path, ending: str) -> None:
+    replies: list[weakref.ref[EventReply]] = []
+
+    async def events() -> EventStream:
+        yield [Event.from_data({"n": 1})]
+        if ending == "failed":
+            raise UpstreamError("dead")
+        if ending == "left":
+            await asyncio.Event().wait()
+
     async def handler(request: web.Request) -> web.StreamResponse:
-        return JsonReply({})
+        reply = EventReply(events())
+        replies.append(weakref.ref(reply))
+        return reply
 
-    site = await start(handler)
-    reader, writer = await asyncio.open_connection("127.0.0.1", site.port)
-    writer.write(raw)
-    answer = await within(reader.read())
-    assert b" 400 " in answer.split(b"\r\n", 1)[0] and b"canary" not in answer
-    await gone(writer)
+    gc.disable()
+    try:
+        async with serving(tmp_path, handler) as site:
+            reader, writer = await site.ask()
+            await within(reader.readuntil(b'{"n":1}' if ending == "left" else STREAM_END))
+            await gone(writer)
+            await until(lambda: replies[0]() is None, 5)
+    finally:
+        gc.enable()
+
+
+async def test_events_that_repeat_a_long_answer_are_written_as_they_are_one_after_the_other(tmp_path: Path) -> None:
+    pieces, whole = [f"{number} \U0001f600".ljust(3_000) for number in range(120)], "\U0001f600" + "b" * 360_000
+
+    async def events() -> EventStream:
+        for piece in pieces:
+            yield [Event.from_data({"delta": piece})]
+        yield [Event.from_data({"n": n, "whole": whole}, name="done") for n in (1, 2)] + [Event.from_bytes(sse.DONE)]
+
+    async with serving(tmp_path, streaming(events)) as site, aiohttp.ClientSession() as session:
+        headers = {"Authorization": f"Bearer {site.key}"}
+        async with session.post(f"http://127.0.0.1:{site.port}/run", headers=headers) as answer:
+            body = await within(answer.read())
+    expected = [sse.frame({"delta": piece}) for piece in pieces]
+    expected += [sse.frame({"n": n, "whole": whole}, "done") for n in (1, 2)]
+    assert body == b"".join([*expected, sse.DONE])

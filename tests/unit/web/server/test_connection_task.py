@@ -63,25 +63,6 @@ async def test_a_request_that_took_back_its_cancellation_leaves_time_limits_to_t
     assert (tasks[0] is tasks[1]) is (sys.version_info < (3, 12))
 
 
-async def test_a_client_that_leaves_ends_what_its_request_waits_for() -> None:
-    began, ended = asyncio.Event(), asyncio.Event()
-
-    async def answer(request: web.Request) -> web.StreamResponse:
-        began.set()
-        try:
-            await asyncio.sleep(30)
-        finally:
-            ended.set()
-        return web.Response()
-
-    async with connected(answer) as post:
-        asking = asyncio.ensure_future(post(b"slow"))
-        await began.wait()
-        asking.cancel()
-        async with asyncio.timeout(5):
-            await ended.wait()
-
-
 async def test_a_failure_of_one_request_is_answered_and_the_connection_ends() -> None:
     async def answer(request: web.Request) -> web.StreamResponse:
         raise ValueError("of the handler")

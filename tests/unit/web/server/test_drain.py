@@ -57,20 +57,6 @@ async def answered(reader: asyncio.StreamReader) -> bytes:
         return await reader.readuntil(b"served")
 
 
-async def test_a_connection_made_just_before_is_answered() -> None:
-    async with listening() as (listener, port, _):
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        await asyncio.sleep(0)
-        draining = asyncio.create_task(listener.drain(5))
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        writer.write(ASK)
-        assert b"200 OK" in await answered(reader)
-        assert await reader.read() == b"", "it is closed after its answer"
-        writer.close()
-        assert await asyncio.wait_for(draining, 5) == 0
-
-
 async def test_a_connection_is_answered_or_left_in_the_queue_whenever_the_drain_begins() -> None:
     """It passes through several turns of the loop from the queue to its first read; none of them may lose it."""
     await asyncio.gather(*map(_drained_after, range(6)))
