@@ -6,14 +6,7 @@ import pytest
 
 from gateway.engines.content import blocks
 from gateway.engines.content.models import TYPES
-from gateway.engines.content.parts import (
-    ACTIONS,
-    CONSENT,
-    FACETS,
-    RELATED,
-    SIGNATURE,
-    parts_of,
-)
+from gateway.engines.content.parts import ACTIONS, CONSENT, FACETS, RELATED, SIGNATURE, parts_of
 from gateway.engines.content.selection import PageEvidence, select_blocks
 from gateway.engines.html.head import declares_product, read_head
 from gateway.engines.html.tree import parse

@@ -23,8 +23,7 @@ def _read(markup: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "mark",
-    ["<sup>{0}</sup>", "<sup><a href='#n{0}'>{0}</a></sup>", "<a href='#n{0}'><sup>[{0}]</sup></a>"],
+    "mark", ["<sup>{0}</sup>", "<sup><a href='#n{0}'>{0}</a></sup>", "<a href='#n{0}'><sup>[{0}]</sup></a>"]
 )
 @pytest.mark.parametrize(
     "notes",
