@@ -34,7 +34,7 @@ _MACROS = (f"openxmlformats-officedocument.{_WORD_MAIN}", "ms-word.document.macr
 def test_what_word_and_powerpoint_open_is_read(kind: str, pairs: list[tuple[str, str]]) -> None:
     whole = {"docx": docx_file, "pptx": pptx_file}[kind]()
     body = repacked(whole, *pairs)
-    assert body != repacked(whole) and archive_kind(body) == kind
+    assert archive_kind(body) == kind
     assert text_in(kind, body) == text_in(kind, whole)
 
 

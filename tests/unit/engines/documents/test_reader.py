@@ -5,7 +5,6 @@ import random
 import zipfile
 
 import docx
-import openpyxl
 import pptx
 import pytest
 from PIL import Image
@@ -17,7 +16,7 @@ from gateway.engines.documents.office import MAX_ENTRIES
 from gateway.engines.documents.pdf import PdfWish
 from gateway.engines.documents.reader import archive_kind, page_range, read_document
 from gateway.engines.fetch.errors import Unreadable
-from tests.support.office_files import docx_file, odt_file, pdf_file, pptx_file, saved, scanned_pdf, xlsx_file
+from tests.support.office_files import docx_file, odt_file, pdf_file, pptx_file, repacked, saved, scanned_pdf, xlsx_file
 
 TABLE = [
     (60.0, 700.0, 12.0, "Article"), (220.0, 700.0, 12.0, "Quantity"), (380.0, 700.0, 12.0, "Price"),
@@ -85,10 +84,9 @@ def test_pages_of_a_pdf_are_marked_and_can_be_chosen() -> None:
     assert text("pdf", body).count("<!-- page ") == 5
     chosen = text("pdf", body, pages=(2, 3))
     assert "page 2 of" in chosen and "page 3 of" in chosen and "page 1 of" not in chosen and "page 4 of" not in chosen
-    with pytest.raises(Unreadable, match="has 5 pages"):
-        text("pdf", body, pages=(6, 7))
-    with pytest.raises(Unreadable, match="has 5 pages"):
-        text("pdf", body, pages=(3, 2))
+    for pages in ((6, 7), (3, 2)):
+        with pytest.raises(Unreadable, match="has 5 pages"):
+            text("pdf", body, pages=pages)
 
 
 def test_scanned_pages_are_named_and_get_the_text_that_ocr_read() -> None:
@@ -144,13 +142,11 @@ def test_an_archive_with_xml_entities_is_refused(encoding: str) -> None:
 
 @pytest.mark.parametrize("kind", ["docx", "xlsx", "pptx", "odt", "pdf"])
 def test_a_damaged_document_is_refused_by_name(kind: str) -> None:
-    whole = {"docx": docx_file, "xlsx": xlsx_file, "pptx": pptx_file}.get(
-        kind, lambda: odt_file("<text:p>a</text:p>")
-    )()
-    with pytest.raises(Unreadable, match="damaged"):
-        text(kind, whole[: len(whole) // 2])
-    with pytest.raises(Unreadable, match="damaged"):
-        text(kind, b"%PDF-1.4 nothing" if kind == "pdf" else archive({"other.xml": b"<a/>"}))
+    made = {"docx": docx_file, "xlsx": xlsx_file, "pptx": pptx_file}
+    whole = made[kind]() if kind in made else odt_file("<text:p>a</text:p>")
+    for body in (whole[: len(whole) // 2], b"%PDF-1.4 nothing" if kind == "pdf" else archive({"other.xml": b"<a/>"})):
+        with pytest.raises(Unreadable, match="damaged"):
+            text(kind, body)
 
 
 def test_another_archive_is_no_document() -> None:
@@ -165,30 +161,14 @@ def test_merged_cells_have_their_text_in_their_first_place() -> None:
         cell.text = str(number)
     table.cell(0, 0).merge(table.cell(0, 1)).text = "wide"
     table.cell(1, 2).merge(table.cell(3, 2)).text = "high"
-    out = io.BytesIO()
-    document.save(out)
-    rows = [line.strip("| ").split(" | ") for line in text("docx", out.getvalue()).splitlines() if "---" not in line]
+    rows = [line.strip("| ").split(" | ") for line in text("docx", saved(document)).splitlines() if "---" not in line]
     assert rows[0][0] == "wide" and [row[-1] for row in rows][:2] == ["2", "high"]
     assert "high" not in str(rows[2:]) and rows[3][:2] == ["9", "10"]
 
 
 def test_a_cell_that_says_it_spans_a_billion_columns_takes_as_many_as_word_has() -> None:
-    body, wide = docx_file(), io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(body)) as old, zipfile.ZipFile(wide, "w") as new:
-        for name in old.namelist():
-            data = old.read(name)
-            if name == "word/document.xml":
-                data = data.replace(b"<w:tcPr>", b'<w:tcPr><w:gridSpan w:val="1000000000"/>')
-                assert b"gridSpan" in data
-            new.writestr(name, data)
-    assert "Rope" in text("docx", wide.getvalue())
-
-
-def test_an_xlsx_shows_percentages_as_such() -> None:
-    book = openpyxl.Workbook()
-    book.active.append(["Roof", 0.125, 0.4])
-    book.active["B1"].number_format = "0.0%"
-    assert text("xlsx", saved(book), plain=True).splitlines()[-1] == "Roof\t12.5 %\t0.4"
+    wide = repacked(docx_file(), ("<w:tcPr>", '<w:tcPr><w:gridSpan w:val="1000000000"/>'))
+    assert "Rope" in text("docx", wide)
 
 
 def test_a_pptx_s_hidden_slides_and_numbers_are_left_out_and_charts_are_tables() -> None:
@@ -228,9 +208,8 @@ def test_an_odt_has_the_numbers_of_its_headings_and_lists_and_the_heads_of_lists
         )
 
     outline = level("outline-level-style", 1, "1") + level("outline-level-style", 2, "1", 2, suffix="")
-    letters = level("list-level-style-number", 1, "a", prefix="(", suffix=")") + level(
-        "list-level-style-number", 2, "I"
-    )
+    letters = level("list-level-style-number", 1, "a", prefix="(", suffix=")")
+    letters += level("list-level-style-number", 2, "I")
     items = "".join(f"<text:list-item><text:p>{item}</text:p></text:list-item>" for item in ("rope", "wax"))
     inner = f"<text:list-item><text:p>paint</text:p><text:list>{items}</text:list></text:list-item>"
     body = odt_file(
@@ -241,13 +220,8 @@ def test_an_odt_has_the_numbers_of_its_headings_and_lists_and_the_heads_of_lists
         '</text:list><text:h text:outline-level="2">Ships</text:h><text:illustration-index><text:index-body>'
         "<text:index-title><text:p>Pictures</text:p></text:index-title></text:index-body></text:illustration-index>"
     )
-    assert text("odt", body).split("\n\n") == [
-        "# 1. Goods",
-        "## 1.1 Stores",
-        "- All of it\n- (a) rope\n- (b) wax\n- (c) paint\n  - I. rope\n  - II. wax",
-        "## 1.2 Ships",
-        "Pictures",
-    ]
+    items = "- All of it\n- (a) rope\n- (b) wax\n- (c) paint\n  - I. rope\n  - II. wax"
+    assert text("odt", body).split("\n\n") == ["# 1. Goods", "## 1.1 Stores", items, "## 1.2 Ships", "Pictures"]
 
 
 @pytest.mark.parametrize(
@@ -263,14 +237,6 @@ def test_text_boxes_in_text_boxes_of_an_odt_are_read_once_each() -> None:
     for depth in range(1, 40):
         body = f"<text:p>{depth}<draw:frame><draw:text-box>{body}</draw:text-box></draw:frame></text:p>"
     assert text("odt", odt_file(body)).split("\n\n") == [str(depth) for depth in reversed(range(40))]
-
-
-@pytest.mark.parametrize(("form", "shown"), [("0.0%", "4.2 %"), ('0"%"', "0.042"), ("0\\%", "0.042")])
-def test_a_percent_sign_that_a_number_format_only_writes_multiplies_nothing(form: str, shown: str) -> None:
-    book = openpyxl.Workbook()
-    cell = book.active.cell(1, 1, 0.042)
-    cell.number_format = form
-    assert text("xlsx", saved(book)).split("\n")[-2] == f"| {shown} |"
 
 
 def test_narrow_columns_of_running_text_are_no_list_of_pairs() -> None:
