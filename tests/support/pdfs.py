@@ -21,7 +21,7 @@ def pdf_of(objects: Sequence[bytes], more: bytes = b"") -> bytes:
 
 PAGES = b"<</Type/Pages/Kids[3 0 R]/Count 1>>"
 CATALOG = b"<</Type/Catalog/Pages 2 0 R>>"
-PAGE = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>"
+PDF_PAGE = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>"
 HELVETICA = b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>"
 
 
