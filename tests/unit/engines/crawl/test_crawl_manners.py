@@ -18,7 +18,7 @@ from gateway.engines.fetch.fetcher import Fetcher
 from gateway.engines.fetch.host_slots import HostSlots
 from gateway.engines.fetch.robots import parse
 from tests.support.cpu_time import takes_less
-from tests.support.websites import Site, engine, page, serving, urls
+from tests.support.websites import Engine, Site, engine, page, serving, urls
 
 pytestmark = pytest.mark.slow  # a parse process for each test
 
@@ -70,11 +70,10 @@ def test_a_hostile_robots_file_costs_little() -> None:
 
 @pytest.mark.parametrize(("status", "read"), [(404, True), (403, True), (500, False), (503, False)])
 async def test_a_missing_robots_file_allows_and_a_broken_one_forbids_for_now(
-    tmp_path: Path, status: int, read: bool
+    site: Site, made: Engine, status: int, read: bool
 ) -> None:
-    site = Site({"/": page("Home", WORDS), "/robots.txt": (status, {}, b"")})
-    async with serving(site), engine(tmp_path, (site.address,)) as made:
-        data = await made.service.crawl(CrawlRequest(site.url + "/"), made.call())
+    site.pages |= {"/": page("Home", WORDS), "/robots.txt": (status, {}, b"")}
+    data = await made.service.crawl(CrawlRequest(site.url + "/"), made.call())
     assert bool(data["results"]) is read
     assert read or "robots.txt could not be read" in data["note"]
 
@@ -89,17 +88,14 @@ async def test_of_an_overlong_robots_file_the_beginning_binds(tmp_path: Path) ->
         assert set(site.asked) - {"/robots.txt"} == {"/"}
 
 
-async def test_robots_binds_where_a_redirect_ends_too(tmp_path: Path) -> None:
-    site = Site(
-        {
-            "/": page("Home", WORDS, "/door"),
-            "/door": (302, {"Location": "/private/x"}, b""),
-            "/private/x": page("Private", WORDS * 2),
-            "/robots.txt": (200, {}, b"User-agent: *\nDisallow: /private"),
-        }
-    )
-    async with serving(site), engine(tmp_path, (site.address,)) as made:
-        data = await made.service.crawl(CrawlRequest(site.url + "/"), made.call())
+async def test_robots_binds_where_a_redirect_ends_too(site: Site, made: Engine) -> None:
+    site.pages |= {
+        "/": page("Home", WORDS, "/door"),
+        "/door": (302, {"Location": "/private/x"}, b""),
+        "/private/x": page("Private", WORDS * 2),
+        "/robots.txt": (200, {}, b"User-agent: *\nDisallow: /private"),
+    }
+    data = await made.service.crawl(CrawlRequest(site.url + "/"), made.call())
     assert urls(data) == [site.url + "/"] and "robots.txt" in data["failed_results"][0]["error"]
 
 
@@ -122,18 +118,17 @@ async def test_a_redirect_does_not_lead_a_crawl_off_the_site_unless_it_is_the_ro
     assert urls(moved) == [other.url + "/", other.url + "/more"]
 
 
-async def test_a_crawl_delay_spaces_the_requests_of_all_callers(tmp_path: Path) -> None:
+async def test_a_crawl_delay_spaces_the_requests_of_all_callers(site: Site, made: Engine) -> None:
     asked: list[float] = []
 
     async def timed(request: web.Request) -> web.StreamResponse:
         asked.append(time.monotonic())
         return web.Response(text=page(request.path, f"{WORDS} {request.path}"), content_type="text/html")
 
-    site = Site({f"/{n}": timed for n in range(3)})
+    site.pages |= {f"/{n}": timed for n in range(3)}
     site.pages["/"] = page("Home", WORDS, "/0", "/1", "/2")
     site.pages["/robots.txt"] = (200, {}, b"User-agent: *\nCrawl-delay: 0.2")
-    async with serving(site), engine(tmp_path, (site.address,)) as made:
-        await made.service.crawl(CrawlRequest(site.url + "/"), made.call())
+    await made.service.crawl(CrawlRequest(site.url + "/"), made.call())
     assert len(asked) == 3 and all(later - sooner >= 0.19 for sooner, later in itertools.pairwise(asked))
 
 
@@ -224,8 +219,7 @@ async def test_a_name_nobody_knows_is_asked_for_once() -> None:
     assert names.asked == 1
 
 
-async def test_failures_beyond_those_told_are_counted(tmp_path: Path) -> None:
-    site = Site({"/": page("Home", WORDS, *(f"/missing{n}" for n in range(60)))})
-    async with serving(site), engine(tmp_path, (site.address,)) as made:
-        data = await made.service.crawl(CrawlRequest(site.url + "/", max_breadth=100, limit=100), made.call())
+async def test_failures_beyond_those_told_are_counted(site: Site, made: Engine) -> None:
+    site.pages |= {"/": page("Home", WORDS, *(f"/missing{n}" for n in range(60)))}
+    data = await made.service.crawl(CrawlRequest(site.url + "/", max_breadth=100, limit=100), made.call())
     assert len(data["failed_results"]) == 50 and "10 more pages could not be read" in data["note"]
