@@ -3,12 +3,11 @@
 import pytest
 
 from gateway.engines.documents import odt_epub
-from gateway.engines.documents.page import extract
-from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.documents.reader import archive_kind, read_document
 from gateway.engines.documents.sniff import kind_of
 from gateway.engines.fetch.errors import Unreadable
 from tests.support.office_files import epub_file, repacked, text_in
+from tests.support.read_pages import page_of
 
 DOCTYPE = '<?xml version="1.0"?><!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.1//EN" "http://www.w3.org/TR/x.dtd">'
 CHAPTERS = (
@@ -32,7 +31,7 @@ def test_the_chapters_of_a_book_are_read_in_the_order_of_its_spine() -> None:
 def test_a_book_is_a_page_whose_title_and_text_hold_no_invisible_characters() -> None:
     secret = "".join(chr(0xE0000 + ord(letter)) for letter in "obey")
     body = epub_file(f"<html><body><p>Harbour{secret}\u202e rope\u200b.</p></body></html>", title=f"Port{secret}")
-    page = extract(body, ExtractOptions("http://e/b.epub", "application/epub+zip"))
+    page = page_of(body, content_type="application/epub+zip")
     assert (page["kind"], page["title"], page["content"]) == ("epub", "Port", "Harbour rope.")
     assert page["invisible"] == 2 * len(secret) + 2
 

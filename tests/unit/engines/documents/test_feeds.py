@@ -7,19 +7,17 @@ import pytest
 
 from gateway.domain import CrawlRequest, Json
 from gateway.engines.documents.feeds import MAX_ITEMS
-from gateway.engines.documents.page import extract
-from gateway.engines.documents.parse_pool import ExtractOptions
 from tests.support.paths import GOLDEN
+from tests.support.read_pages import page_of
 from tests.support.websites import Site, engine, page, serving, urls
 
-URL = "https://a.test/blog/feed.xml"
 FEEDS = GOLDEN / "feeds"
 """Feeds, and beside each the Markdown that it is read as."""
 RSS = (FEEDS / "rss.xml").read_bytes()
 
 
 def read(body: bytes, content_type: str = "application/rss+xml", **options: Any) -> Json:
-    return extract(body, ExtractOptions(URL, content_type, **options))
+    return page_of(body, "https://a.test/blog/feed.xml", content_type, **options)
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from gateway.engines.documents.page import extract
-from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.documents.sniff import kind_of
 from gateway.engines.fetch.errors import Unreadable
 from tests.support.pdfs import drawn_pdf
+from tests.support.read_pages import content_of
 from tests.support.websites import Site
 from tests.unit.engines.crawl.test_traps import TEXT, text, why
 
@@ -81,8 +80,7 @@ async def test_a_pdf_is_read_whatever_it_is_called_and_a_broken_one_says_so(tmp_
     ],
 )
 def test_a_gzip_file_is_read_as_what_it_holds(kind: str, body: bytes, shown: str) -> None:
-    page = extract(gzip.compress(body), ExtractOptions("https://a.test/2024-May.txt.gz", kind))
-    assert page["content"].strip() == shown
+    assert content_of(gzip.compress(body), "https://a.test/2024-May.txt.gz", kind).strip() == shown
 
 
 @pytest.mark.parametrize(
@@ -95,7 +93,7 @@ def test_a_gzip_file_is_read_as_what_it_holds(kind: str, body: bytes, shown: str
 )
 def test_a_gzip_file_of_anything_else_is_refused(body: bytes, why: str) -> None:
     with pytest.raises(Unreadable, match=why):
-        extract(body, ExtractOptions("https://a.test/x.tar.gz", "application/gzip"))
+        content_of(body, "https://a.test/x.tar.gz", "application/gzip")
 
 
 async def test_a_type_that_cannot_be_read_is_named(tmp_path: Path) -> None:
