@@ -90,13 +90,6 @@ async def test_a_bad_regular_expression_is_refused_by_name(tmp_path: Path) -> No
     assert caught.value.param == "select_paths"
 
 
-async def test_an_empty_crawl_says_why(site: Site, made: Engine) -> None:
-    site.pages |= {"/": page("Home", WORDS), "/robots.txt": (200, {}, b"User-agent: *\nDisallow: /\n")}
-    data = await made.service.crawl(CrawlRequest(site.url + "/"), made.call())
-    assert data["results"] == [] and "robots.txt" in data["note"]
-    assert "/" not in site.asked
-
-
 async def test_instructions_keep_the_pages_they_describe_best_first(site: Site, made: Engine) -> None:
     request = CrawlRequest(site.url + "/", max_depth=2, instructions="only pages about bananas and berries, please")
     data = await made.service.crawl(request, made.call())

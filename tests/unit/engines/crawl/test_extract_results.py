@@ -9,7 +9,7 @@ import pytest
 from gateway.domain import CrawlRequest, ExtractRequest, Json
 from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.errors import EngineMissing, InvalidRequest
-from tests.support.websites import Engine, Site, engine, page, serving
+from tests.support.websites import Engine, Site, engine, page
 
 pytestmark = pytest.mark.slow  # a parse process for each test
 
@@ -21,11 +21,9 @@ def manual() -> str:
     return f"<html><head><title>Manual</title></head><body><main><h1>Manual</h1>{parts}</main></body></html>"
 
 
-async def test_a_page_over_the_budget_lists_sections_that_give_the_rest(tmp_path: Path) -> None:
-    async with (
-        serving(Site({"/": manual()})) as site,
-        engine(tmp_path, (site.address,), result_budget_chars=5_000) as made,
-    ):
+async def test_a_page_over_the_budget_lists_sections_that_give_the_rest(tmp_path: Path, site: Site) -> None:
+    site.pages["/"] = manual()
+    async with engine(tmp_path, (site.address,), result_budget_chars=5_000) as made:
         data = await made.service.extract(ExtractRequest((f"{site.url}/",)), made.call())
         sections = data["results"][0]["sections"]
         texts = []
@@ -103,9 +101,8 @@ async def test_a_map_lists_the_root_once_whatever_it_is_called(site: Site, made:
 async def test_a_name_that_does_not_exist_and_an_address_that_is_private_have_their_own_words(tmp_path: Path) -> None:
     async with engine(tmp_path) as made:
         with pytest.raises(InvalidRequest) as caught:
-            await made.service.extract(
-                ExtractRequest(("http://10.0.0.1/", "http://intranet/", "http://db.internal/")), made.call()
-            )
+            request = ExtractRequest(("http://10.0.0.1/", "http://intranet/", "http://db.internal/"))
+            await made.service.extract(request, made.call())
     assert caught.value.partial is not None
     reasons = {failure["error"] for failure in caught.value.partial["failed_results"]}
     assert len(reasons) == 1 and "web.allow_private" in reasons.pop()

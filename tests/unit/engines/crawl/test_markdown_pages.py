@@ -44,9 +44,8 @@ async def test_where_it_lacks_the_links_of_a_crawl_the_page_is_read_as_html(site
 
 async def test_a_thin_page_is_read_as_the_markdown_that_it_names(site: Site, made: Engine) -> None:
     link = '<link rel="alternate" type="text/markdown" href="/hives.md">'
-    thin = (
-        f"<html><head><title>Hives</title>{link}</head><body><div id=app></div><script src=a.js></script></body></html>"
-    )
+    body = "<body><div id=app></div><script src=a.js></script></body>"
+    thin = f"<html><head><title>Hives</title>{link}</head>{body}</html>"
     markdown = (200, {"Content-Type": "text/markdown"}, f"# Of hives\n\n{TEXT}".encode())
     site.pages |= {"/": thin, "/hives.md": markdown}
     (result,) = (await made.service.extract(ExtractRequest((site.url + "/",)), made.call()))["results"]
