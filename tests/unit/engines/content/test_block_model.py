@@ -68,9 +68,7 @@ def test_the_shipped_model_loads_and_tells_blocks_apart() -> None:
         ([[0, 1.0, -3.0, 3.5536]], r"differ by more than 6\.5535"),
     ],
 )
-def test_a_model_with_too_many_edges_for_a_byte_or_leaves_too_far_apart_for_two_is_refused(
-    trees: list[Any], words: str
-) -> None:
+def test_a_model_whose_edges_or_leaves_do_not_fit_into_bytes_is_refused(trees: list[Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         BlockModel({"features": list(FEATURES), "start": 0.0, "trees": trees})
     BlockModel({"features": list(FEATURES), "start": 0.0, "trees": [[0, 1.0, -3.0, 3.5535]]})

@@ -63,9 +63,7 @@ def _kept(body: str, page_type: str, *, is_product: bool = False, likely: float 
         ("<div class='filters'><p>target and all that there is on this page</p></div>", 0),
     ],
 )
-def test_a_part_is_known_by_its_name_or_its_heading_and_what_only_looks_like_one_is_none(
-    markup: str, part: int
-) -> None:
+def test_a_part_is_known_by_its_name_or_its_heading(markup: str, part: int) -> None:
     assert _parts(markup, "target") == part
 
 

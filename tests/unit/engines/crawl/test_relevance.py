@@ -94,9 +94,7 @@ async def test_a_page_that_waits_moves_forward_when_a_later_link_names_what_is_w
 
 
 @pytest.mark.slow  # a parse process
-async def test_overviews_do_not_use_up_a_small_limit_while_one_of_them_leads_to_the_subject(
-    site: Site, made: Engine
-) -> None:
+async def test_overviews_do_not_use_up_a_small_limit_before_the_subject(site: Site, made: Engine) -> None:
     site.pages["/section1"] = page("Section 1", TALK, "/tokens")
     site.pages["/tokens"] = page("Tokens", "How authentication tokens are rotated. " * 5)
     wish = CrawlRequest(site.url + "/", max_depth=2, limit=9, instructions="authentication tokens")

@@ -7,6 +7,7 @@ from pptx.enum.chart import XL_CHART_TYPE
 from pptx.util import Emu
 
 from tests.support.office_files import docx_file, odt_file, repacked, saved, text_in, xlsx_file
+from tests.support.paths import GOLDEN
 
 _MAIN = "http://schemas.openxmlformats.org/drawingml/2006"
 _RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -55,19 +56,7 @@ def test_a_chart_of_a_text_is_its_title_axes_and_values() -> None:
 
 
 def test_a_newer_chart_is_its_title_and_the_values_of_each_series() -> None:
-    part = """<cx:chartSpace xmlns:cx="http://schemas.microsoft.com/office/drawing/2014/chartex"
-     xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"><cx:chartData><cx:data id="7">
-      <cx:strDim type="cat"><cx:f>Sheet1!A2:B4</cx:f>
-       <cx:lvl ptCount="3"><cx:pt idx="0">Opening</cx:pt><cx:pt idx="1">Sales</cx:pt>
-        <cx:pt idx="2">Rent</cx:pt></cx:lvl>
-       <cx:lvl ptCount="3"><cx:pt idx="0">2026</cx:pt></cx:lvl></cx:strDim>
-      <cx:numDim type="val"><cx:lvl ptCount="3" formatCode="&quot;CHF&quot; 0">
-       <cx:pt idx="0">100</cx:pt><cx:pt idx="1">40</cx:pt><cx:pt idx="2">-25</cx:pt></cx:lvl></cx:numDim>
-     </cx:data></cx:chartData><cx:chart><cx:title>
-     <cx:tx><cx:rich><a:p><a:r><a:t>Cash in a year</a:t></a:r></a:p></cx:rich>
-     </cx:tx></cx:title><cx:plotArea><cx:plotAreaRegion><cx:series layoutId="waterfall"><cx:tx><cx:txData>
-     <cx:v>Cash</cx:v></cx:txData></cx:tx><cx:dataId val="7"/></cx:series></cx:plotAreaRegion></cx:plotArea></cx:chart>
-    </cx:chartSpace>"""
+    part = (GOLDEN / "documents" / "waterfall_chart.xml").read_text()
     drawn = _CHART.replace(f"{_MAIN}/chart", "http://schemas.microsoft.com/office/drawing/2014/chartex")
     assert _in_a_text(drawn, "chartEx", part).startswith(
         "Cash in a year\n\n|  |  | Cash |\n| --- | --- | --- |\n| 2026 | Opening | CHF 100 |\n|  | Sales | CHF 40 |\n"

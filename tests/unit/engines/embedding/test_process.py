@@ -62,9 +62,7 @@ async def embed(process: EmbeddingProcess, *texts: str, key: str = "k") -> list[
 @pytest.mark.parametrize(
     ("text", "words", "is_new"), [("die", "stopped while it had these texts", True), ("fail", "RuntimeError", False)]
 )
-async def test_one_process_serves_all_texts_and_what_fails_or_ends_it_costs_its_own_text_alone(
-    text: str, words: str, is_new: bool
-) -> None:
+async def test_what_fails_or_ends_the_process_costs_its_own_text_alone(text: str, words: str, is_new: bool) -> None:
     async with running() as process:
         assert process.pid is None, "nothing runs before the first text"
         assert list(await asyncio.gather(embed(process, "a"), embed(process, "bb", key="other"))) == [[1], [2]]

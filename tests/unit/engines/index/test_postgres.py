@@ -117,9 +117,7 @@ async def test_both_stores_rank_the_same_pages_the_same_and_score_them_alike(ind
     await lite.close()
 
 
-async def test_pages_are_seen_by_their_owner_and_shared_ones_by_all_within_the_dates_and_sites_asked_for(
-    index: Index,
-) -> None:
+async def test_pages_are_seen_by_their_owner_and_all_within_the_dates_and_sites_asked_for(index: Index) -> None:
     one = IndexedPage("https://a.test/1", "One", "zebra stripes", owner="k1", published="2024-02-03")
     two = IndexedPage("https://b.test/1", "Two", "zebra stripes", owner="k2")
     pages = [one, two, IndexedPage("https://a_c.test/1", "Three", "zebra stripes")]
@@ -192,9 +190,7 @@ async def test_a_database_killed_in_the_middle_is_told_and_used_again_when_it_is
     assert events == ["index_unavailable", "index_available"], "one line each"
 
 
-async def test_a_database_that_is_silent_holds_nobody_for_long_and_comes_back(
-    empty: PostgresServer, index: Index
-) -> None:
+async def test_a_silent_database_holds_nobody_for_long_and_comes_back(empty: PostgresServer, index: Index) -> None:
     assert await index.add([IndexedPage("https://a.test/1", "One", "zebra")]) is None
     empty.pause()
     try:

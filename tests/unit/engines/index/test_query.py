@@ -20,9 +20,7 @@ from gateway.engines.words.text import MARK
         ("don't panic", ("don't", "panic")),
     ],
 )
-def test_names_are_looked_up_whole_and_in_parts_and_stop_words_only_when_alone(
-    text: str, words: tuple[str, ...]
-) -> None:
+def test_names_are_looked_up_whole_and_in_parts_and_stop_words_if_alone(text: str, words: tuple[str, ...]) -> None:
     assert query_terms(text).words == words
 
 
@@ -133,7 +131,5 @@ def test_of_a_message_what_differs_each_time_is_left_out(message: str, left: str
         ("port", "", " port ", False),
     ],
 )
-def test_a_term_with_its_description_or_the_last_heading_defines_a_name_and_no_list_or_sentence_does(
-    name: str, headings: str, body: str, is_defined: bool
-) -> None:
+def test_a_term_or_the_last_heading_defines_a_name(name: str, headings: str, body: str, is_defined: bool) -> None:
     assert defines(name, headings, body) is is_defined

@@ -233,9 +233,7 @@ async def hits(
     return await index.search(IndexQuery(query, ("",), near=tuple(near)))
 
 
-async def test_the_first_pages_of_a_crawl_that_have_vectors_do_not_hide_the_one_that_is_asked_for(
-    index: PageIndex,
-) -> None:
+async def test_pages_that_have_vectors_do_not_hide_the_one_asked_for_that_has_none(index: PageIndex) -> None:
     new = {f"new{at}": [f"What we make of it. {SECTION}"] for at in range(4)}
     old = {
         "clamp": [f"How the clamp of the toolkit is made. {SECTION}"],
@@ -246,9 +244,7 @@ async def test_the_first_pages_of_a_crawl_that_have_vectors_do_not_hide_the_one_
     assert found[0].title == "clamp"
 
 
-async def test_of_pages_without_a_word_of_the_query_the_one_that_is_near_in_several_places_is_first(
-    index: PageIndex,
-) -> None:
+async def test_of_pages_without_a_word_of_the_query_the_one_near_in_several_places_is_first(index: PageIndex) -> None:
     near = {"once": [0.52, 0.1, 0.1], "often": [0.5, 0.5, 0.5]}
     found = await hits(index, "unknown paraphrase", {name: [SECTION] * 3 for name in near}, near)
     assert [hit.title for hit in found] == ["often", "once"]

@@ -16,23 +16,10 @@ from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.query import IndexQuery, owner_token
 from gateway.engines.index.store import PageIndex
 from tests.support.full_disk import NOT_PERMITTED
-from tests.support.paths import ROOT
+from tests.support.paths import GOLDEN, ROOT
 from tests.support.searched import pages_of
 
-# The first shape in full, as files in the field have it: kept here so that an edit of STEPS cannot change it unseen.
-FIRST_SHAPE = """
-CREATE TABLE pages (
-  id INTEGER PRIMARY KEY, url TEXT NOT NULL, owner TEXT NOT NULL, host TEXT NOT NULL, title TEXT NOT NULL,
-  published TEXT, fetched_at REAL NOT NULL, favicon TEXT, hash TEXT NOT NULL, content BLOB NOT NULL,
-  UNIQUE (url, owner)
-);
-CREATE INDEX pages_by_age ON pages (fetched_at);
-CREATE VIRTUAL TABLE search USING fts5(
-  title, headings, body, url, cjk, owner, tokenize = 'porter unicode61 remove_diacritics 2'
-);
-CREATE VIRTUAL TABLE vocabulary USING fts5vocab(search, row);
-PRAGMA user_version = 1;
-"""
+FIRST_SHAPE = (GOLDEN / "index_first_shape.sql").read_text()
 
 
 def connected(path: Path) -> contextlib.closing[sqlite3.Connection]:
@@ -61,9 +48,7 @@ async def found(index: PageIndex, text: str) -> list[str]:
     return [hit.url for hit in await index.search(IndexQuery(text, ("",), 50))]
 
 
-async def test_a_file_of_the_first_shape_is_upgraded_in_place_and_keeps_its_pages(
-    index: PageIndex, tmp_path: Path
-) -> None:
+async def test_a_file_of_the_first_shape_is_upgraded_and_keeps_its_pages(index: PageIndex, tmp_path: Path) -> None:
     first_shape(tmp_path / "i.db")
     assert await found(index, "words") == ["https://old.test/1"]
     assert await index.add([IndexedPage("https://new.test/", "New", "new words")]) is None
@@ -96,9 +81,7 @@ async def test_several_processes_that_upgrade_at_once_agree(tmp_path: Path) -> N
         await index.close()
 
 
-async def test_a_file_of_a_newer_gateway_is_kept_aside_untouched_and_this_is_said(
-    index: PageIndex, tmp_path: Path
-) -> None:
+async def test_a_newer_gateways_file_is_kept_aside_untouched_and_this_is_said(index: PageIndex, tmp_path: Path) -> None:
     first_shape(tmp_path / "i.db")
     with connected(tmp_path / "i.db") as connection:
         connection.execute("PRAGMA user_version = 99")

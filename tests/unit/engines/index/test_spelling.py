@@ -34,7 +34,7 @@ async def search(index: PageIndex, query: str, owner: str = "key1") -> tuple[lis
         ("reqeusts of a key limts", "limits", '"requests" instead of "reqeusts" and "limits" instead of "limts"'),
     ],
 )
-async def test_a_word_that_no_page_has_is_replaced_by_one_that_is_a_slip_away_and_the_answer_says_so(
+async def test_a_word_that_no_page_has_is_replaced_by_one_a_slip_away_and_this_is_said(
     index: PageIndex, query: str, first: str, instead: str
 ) -> None:
     await index.add(pages_of(TEXTS, "key1"))
@@ -52,9 +52,7 @@ async def test_a_word_that_no_page_has_is_replaced_by_one_that_is_a_slip_away_an
     ],
     ids=["right", "an option", "a name", "a file", "a single page", "three words", "French"],
 )  # fmt: skip
-async def test_names_other_languages_and_texts_of_many_unknown_words_are_left_as_they_are(
-    index: PageIndex, query: str
-) -> None:
+async def test_names_other_languages_and_many_unknown_words_are_left_alone(index: PageIndex, query: str) -> None:
     await index.add(pages_of(TEXTS, "key1"))
     assert "Searched for" not in (await search(index, query))[1]
 

@@ -1,9 +1,7 @@
 """The local index: who finds what, in which order, and what it survives."""
 
 import contextlib
-import sqlite3
 import time
-import zlib
 from datetime import date
 from pathlib import Path
 
@@ -11,9 +9,9 @@ import pytest
 
 from gateway.engines.index.database import open_database
 from gateway.engines.index.page_rows import IndexedPage
-from gateway.engines.index.query import IndexQuery, owner_token
+from gateway.engines.index.query import IndexQuery
 from gateway.engines.index.ranking import run
-from gateway.engines.index.sqlite_reader import LARGE_INDEX, SqliteReader
+from gateway.engines.index.sqlite_reader import SqliteReader
 from gateway.engines.index.store import PageIndex
 
 ALL = ("key1", "")
@@ -22,26 +20,6 @@ TEXT = "some words that everybody uses"
 
 def stored(name: str, text: str, owner: str = "key1", **more: object) -> IndexedPage:
     return IndexedPage(f"https://{name}", name, text, owner, **more)  # type: ignore[arg-type]
-
-
-def crowd(path: Path, pages: int) -> None:
-    """As many newer pages of the key `many` as make the index large, as the store writes them, in one transaction."""
-    numbers = "WITH RECURSIVE n(i) AS (SELECT 1000 UNION ALL SELECT i + 1 FROM n LIMIT ?) INSERT INTO"
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute(
-            f"{numbers} pages (id, url, owner, host, title, fetched_at, hash, content, is_cut)"
-            " SELECT i, 'https://b.test/' || i, 'many', 'b.test', 't' || i, ?, '', ?, 1 FROM n",
-            (pages, time.time(), zlib.compress(TEXT.encode())),
-        )
-        connection.execute(
-            f"{numbers} passages (id, page, first, last, headings) SELECT i, i, 0, ?, '' FROM n", (pages, len(TEXT))
-        )
-        connection.execute(
-            f"{numbers} passage_search (rowid, title, path, body, url, cjk, owner)"
-            " SELECT i, 't', '', ?, 'https://b.test/' || i, '', ? FROM n",
-            (pages, TEXT, owner_token("many")),
-        )
-        connection.commit()
 
 
 async def found(index: PageIndex, text: str, **more: object) -> list[str]:
@@ -61,9 +39,7 @@ async def test_words_are_stemmed_ranked_and_never_read_as_query_syntax(index: Pa
     assert await found(index, "zebra") == []
 
 
-async def test_a_search_finds_the_same_whether_others_have_pages_or_not_and_never_theirs(
-    index: PageIndex, tmp_path: Path
-) -> None:
+async def test_pages_of_others_change_nothing_of_what_is_found(index: PageIndex, tmp_path: Path) -> None:
     own = [stored(f"a.test/{n}", f"secret {'words ' * n}", owner) for n, owner in enumerate(("key1", "", "key1"), 1)]
     await index.add([*own, stored("b.test/1", "unlike the pages above")])
     alone = await found(index, "secret words")
@@ -130,10 +106,13 @@ async def test_removing_takes_one_page_or_all_below_a_folder(index: PageIndex) -
     assert await found(index, "words") == []
 
 
-@pytest.mark.slow
-async def test_a_key_finds_its_few_old_pages_among_very_many_of_others(index: PageIndex, tmp_path: Path) -> None:
-    await index.add([stored("a.test/mine", TEXT, "few")])
-    crowd(tmp_path / "i.db", LARGE_INDEX + 1)
+async def test_a_key_finds_its_few_old_pages_among_very_many_of_others(
+    index: PageIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for limit in ("large", "row_budget"):
+        monkeypatch.setattr(SqliteReader, limit, 10)
+    await index.add([stored("a.test/mine", TEXT, "few", fetched_at=time.time() - 1_000)])
+    await index.add([stored(f"b.test/{n}", TEXT, "many") for n in range(200)])
     assert await found(index, "words everybody uses", owners=("few", "")) == ["a.test/mine"]
     assert len(await found(index, "words everybody uses", owners=("many", ""))) == 10
 

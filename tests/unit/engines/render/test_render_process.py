@@ -80,13 +80,6 @@ async def test_a_page_without_its_picture_keeps_its_text(
 
 
 @pytest.mark.slow
-async def test_a_browser_that_opens_no_window_is_not_said_to_be_down(tmp_path: Path) -> None:
-    async with running(tmp_path, Wish({"does": ["windowless"]})) as made:
-        with pytest.raises(NotRendered, match="opened no window"):
-            await render(made)
-
-
-@pytest.mark.slow
 async def test_the_pages_of_a_call_share_a_tab_and_calls_follow_each_other(tmp_path: Path) -> None:
     async with running(tmp_path, Wish(max_pages=1)) as made:
         session = made.renderer.session("key1")
@@ -124,12 +117,11 @@ async def test_requests_of_a_page_are_answered_or_refused_by_the_gateway(tmp_pat
         ("no_text", "did not hand over the page's text within 3 s"),
         ("leads_away", "address that could not be read"),
         ("refuses", "address that could not be read"),
+        ("windowless", "opened no window"),
         ("ends", "cannot be started"),
     ],
 )
-async def test_a_page_that_is_lost_says_why_and_the_next_one_can_be_tried(
-    tmp_path: Path, does: str, words: str
-) -> None:
+async def test_a_lost_page_says_why_and_the_next_one_can_be_tried(tmp_path: Path, does: str, words: str) -> None:
     async with running(tmp_path, Wish({"does": [does]})) as made:
         for _ in range(2):
             with pytest.raises(NotRendered, match=words):

@@ -56,9 +56,7 @@ async def requests(site: Site) -> AsyncIterator[PageRequests]:
         yield requests
 
 
-async def test_the_first_document_is_the_one_that_was_fetched_and_later_ones_are_fetched(
-    site: Site, requests: PageRequests
-) -> None:
+async def test_the_first_document_is_the_fetched_one_and_later_ones_are_new(site: Site, requests: PageRequests) -> None:
     first = await requests.answer(ask(site.url + "/", "Document", is_main=True), b"")
     assert first is not None and first[1] == b"<p>the document</p>" and site.asked == []
     again = await requests.answer(ask(site.url + "/", "Document", is_main=True), b"")
@@ -123,9 +121,7 @@ def test_the_pages_own_site_is_its_host_and_those_below_it(host: str) -> None:
     assert _is_own_site(f"https://{host}/post", "www.example.org") is (host in OWN_HOSTS)
 
 
-async def test_a_redirect_is_given_to_the_browser_and_its_end_is_asked_for_anew(
-    site: Site, requests: PageRequests
-) -> None:
+async def test_a_redirect_goes_to_the_browser_which_asks_for_its_end_anew(site: Site, requests: PageRequests) -> None:
     site.pages["/away"] = (302, {"Location": "http://10.0.0.1/", "Set-Cookie": "a=1", "X-Other": "1"}, b"")
     answer = await requests.answer(ask(site.url + "/away"), b"")
     assert answer is not None and answer[0]["status"] == 302
@@ -145,9 +141,7 @@ async def test_a_public_page_reaches_no_address_of_the_operators_list(site: Site
         assert site.asked == [], "robots.txt neither"
 
 
-async def test_a_public_answer_closes_the_operators_list_for_the_rest_of_the_page(
-    site: Site, requests: PageRequests
-) -> None:
+async def test_a_public_answer_closes_the_operators_list_for_the_page(site: Site, requests: PageRequests) -> None:
     requests._record(page("http://93.184.216.34/", public=True), is_main=True)
     assert requests.state.site == "93.184.216.34"
     assert await requests.answer(ask(site.url + "/data"), b"") is None

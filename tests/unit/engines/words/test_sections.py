@@ -5,17 +5,11 @@ from gateway.engines.documents.page import anchors_of, mark_anchors
 from gateway.engines.html.head import read_head
 from gateway.engines.html.tree import parse
 from gateway.engines.words.sections import Anchor, find, outline, sections_of
+from tests.support.paths import GOLDEN
 from tests.support.read_pages import content_of, page_of
 
 WORDS = "Some words that say what the option is good for and when it should be set by hand. "
-PAGE = f"""<html><head><title>Options</title></head><body><main>
-<ul><li><a href="#two">Second part</a></li><li><a href="#one">First part</a></li></ul>
-<section id="top"><h1>All options</h1><p>{WORDS * 3}</p>
-<section id="one"><span id="old-one"></span><h2>First part<a class="headerlink" href="#one">¶</a></h2><p>{WORDS}</p>
-<dl><dt id="user.name"><code>user.name</code></dt><dd><p id="inner">{WORDS}</p><p>Second of name.</p></dd>
-<dt><a id="key"></a>user.signingKey</dt><dt id="key2">user.otherKey</dt><dd><p>{WORDS}Keys are long.</p></dd></dl>
-</section>
-<a name="two"></a><h2>Second part</h2><p>{WORDS} The second.</p></section></main></body></html>"""
+PAGE = (GOLDEN / "documents" / "options_manual.html").read_text()
 
 
 def anchors() -> list[Anchor]:

@@ -59,9 +59,7 @@ def test_of_a_query_askedin_other_letters_have_stems_and_latin_ones_that_may_be_
         ("pour into a sans serif font", ["pour", "into", "a", "sans", "serif", "font"]),
     ],
 )
-def test_a_word_is_a_stop_word_of_another_language_only_in_a_query_of_that_language(
-    query: str, left: list[str]
-) -> None:
+def test_a_foreign_stop_word_is_one_only_in_a_query_of_its_language(query: str, left: list[str]) -> None:
     asked = query.split()
     stops = words.foreign_stop_words(asked)
     assert [word for word in asked if word not in stops] == left
