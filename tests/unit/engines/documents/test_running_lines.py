@@ -48,13 +48,9 @@ def test_other_lines_stay(shown: list[list[str]]) -> None:
 
 
 def test_a_pdf_is_read_without_its_running_lines() -> None:
+    body = "Harbour {} has a pier of its own."
     shown = [
-        [
-            (60, 800, 10, f"Handbook {n}"),
-            (60, 700, 12, f"Harbour {n * n} has a pier of its own."),
-            (60, 40, 10, "Draft"),
-        ]
-        for n in range(1, 5)
+        [(60, 800, 10, f"Handbook {n}"), (60, 700, 12, body.format(n * n)), (60, 40, 10, "Draft")] for n in range(1, 5)
     ]
     written = read_document("pdf", pdf_file(shown), plain=True).text
     assert written.count("Handbook") == written.count("Draft") == 1

@@ -6,7 +6,6 @@ import random
 import struct
 import tarfile
 import zipfile
-import zlib
 from collections.abc import Callable
 
 import pytest
@@ -38,15 +37,6 @@ def uniform(size: int, seed: int) -> bytes:
     return random.Random(seed).randbytes(size)
 
 
-def picture(width: int, height: int) -> bytes:
-    rows = b"".join(b"\0" + uniform(3 * width, row) for row in range(height))
-    chunks = ((b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)), (b"IDAT", zlib.compress(rows)))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-        for kind, data in (*chunks, (b"IEND", b""))
-    )
-
-
 def zipped() -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -68,7 +58,6 @@ def tarred() -> bytes:
 BINARY: dict[str, Callable[[], bytes]] = {
     "noise": lambda: uniform(50_000, 1),
     "little noise": lambda: uniform(300, 2),
-    "picture": lambda: picture(60, 60),
     "tiny gif": lambda: bytes.fromhex("474946383961010001008000") + b"\xff\xff\xff" + b"\0" * 12,
     "real picture": (GOLDEN / "ocr-sample.png").read_bytes,
     "gzip": lambda: gzip.compress(uniform(9_000, 3) + PROSE.encode() * 100),
