@@ -128,11 +128,12 @@ def test_text_that_is_turned_is_read_in_its_own_direction(matrix: str, places: A
 
 
 def test_drawn_rules_make_a_table_of_wrapped_cells() -> None:
-    lines = "".join(f"{x} 600 m {x} 700 l S\n" for x in (50, 200, 400))
-    lines += "".join(f"50 {y} m 400 {y} l S\n" for y in (600, 640, 680, 700))
-    texts = [(55, 685, "Room"), (205, 685, "Clock"), (55, 662, "North"), (205, 662, "a clock that"),
-             (205, 648, "strikes twice"), (55, 622, "South"), (205, 622, "none")]  # fmt: skip
-    content = lines + "".join(f"BT /F 11 Tf {x} {y} Td ({text}) Tj ET\n" for x, y, text in texts)
+    rules = [f"{x} 600 m {x} 700 l S\n" for x in (50, 200, 400)] + [
+        f"50 {y} m 400 {y} l S\n" for y in (600, 640, 680, 700)
+    ]
+    left = ((55, 685, "Room"), (55, 662, "North"), (55, 622, "South"))
+    right = ((205, 685, "Clock"), (205, 662, "a clock that"), (205, 648, "strikes twice"), (205, 622, "none"))
+    content = "".join(rules) + "".join(f"BT /F 11 Tf {x} {y} Td ({text}) Tj ET\n" for x, y, text in left + right)
     assert "| North | a clock that strikes twice |" in text_in("pdf", drawn_pdf(content))
 
 

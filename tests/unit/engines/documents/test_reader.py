@@ -18,12 +18,13 @@ from gateway.engines.documents.reader import archive_kind, page_range, read_docu
 from gateway.engines.fetch.errors import Unreadable
 from tests.support.office_files import docx_file, odt_file, pdf_file, pptx_file, repacked, saved, scanned_pdf, xlsx_file
 
-TABLE = [
-    (60.0, 700.0, 12.0, "Article"), (220.0, 700.0, 12.0, "Quantity"), (380.0, 700.0, 12.0, "Price"),
-    (60.0, 680.0, 12.0, "Copy paper"), (220.0, 680.0, 12.0, "10"), (380.0, 680.0, 12.0, "4.20"),
-    (60.0, 660.0, 12.0, "Ring binder"), (220.0, 660.0, 12.0, "6"), (380.0, 660.0, 12.0, "3.15"),
-    (60.0, 640.0, 12.0, "Pen"), (220.0, 640.0, 12.0, "2"), (380.0, 640.0, 12.0, "18.50"),
-]  # fmt: skip
+_ROWS = (
+    ("Article", "Quantity", "Price"),
+    ("Copy paper", "10", "4.20"),
+    ("Ring binder", "6", "3.15"),
+    ("Pen", "2", "18.50"),
+)
+TABLE = [(60.0 + 160 * x, 700.0 - 20 * y, 12.0, cell) for y, row in enumerate(_ROWS) for x, cell in enumerate(row)]
 
 
 def picture() -> bytes:

@@ -8,18 +8,11 @@ from gateway.engines.words import text as words
 @pytest.mark.parametrize(
     "forms",
     [
-        "выпуск выпуска выпуску выпуском выпуски выпусков",
-        "обновление обновления обновлений обновлениями",
-        "установленный установленные установленных",
-        "Paket Pakete Paketen",
-        "Einstellung Einstellungen einstellen",
-        "Datei Dateien",
-        "Zeitzone Zeitzonen",
-        "fichier fichiers",
-        "archivo archivos",
-        "αρχείο αρχεία αρχείων",
+        "выпуск выпуска выпуску выпуском выпуски выпусков", "обновление обновления обновлений обновлениями",
+        "установленный установленные установленных", "Paket Pakete Paketen", "Einstellung Einstellungen einstellen",
+        "Datei Dateien", "Zeitzone Zeitzonen", "fichier fichiers", "archivo archivos", "αρχείο αρχεία αρχείων",
     ],
-)
+)  # fmt: skip
 def test_forms_of_a_word_share_a_stem(forms: str) -> None:
     assert len({words.stem_of(word) for word in words.WORD.findall(words.fold(forms))}) == 1
 
