@@ -11,6 +11,7 @@ from PIL import Image
 from pptx.chart.data import CategoryChartData
 from pptx.enum.chart import XL_CHART_TYPE
 
+from gateway.engines.documents.document_text import TITLE_WITHIN_CHARS
 from gateway.engines.documents.numbering import shown
 from gateway.engines.documents.office import MAX_ENTRIES
 from gateway.engines.documents.pdf import PdfWish
@@ -254,3 +255,35 @@ def test_the_wide_spaces_of_a_justified_line_are_no_columns() -> None:
     row = [(60.0, 700.0, 12.0, "again"), (105.0, 700.0, 12.0, "with"), (143.0, 700.0, 12.0, "less")]
     below = (60.0, 686.0, 12.0, "and then some more")
     assert "again with less" in text("pdf", pdf_file([[*row, below]]))
+
+
+def word_file(*, title: str, before: str) -> bytes:
+    document = docx.Document()
+    document.core_properties.title = title
+    document.add_paragraph(before)
+    document.add_heading("Tide tables", 1)
+    document.add_paragraph("High water is at noon.")
+    return saved(document)
+
+
+@pytest.mark.parametrize(
+    ("title", "before", "told"),
+    [
+        ("", "Harbour office", "Tide tables"),
+        ("Of 1999", "Harbour office", "Of 1999"),
+        ("", "Dear captain, " + "the water rises. " * (TITLE_WITHIN_CHARS // 10), ""),
+    ],
+)
+def test_a_heading_near_the_beginning_names_a_document_without_title(title: str, before: str, told: str) -> None:
+    assert read_document("docx", word_file(title=title, before=before), plain=False).title == told
+
+
+def test_the_first_heading_names_a_pdf_read_from_its_beginning() -> None:
+    sentence = "The water rises twice a day in this harbour."
+    body = pdf_file([[(60, 780, 24, f"Report {number}"), (60, 740, 12, sentence)] for number in (1, 2)])
+    assert read_document("pdf", body, plain=False).title == "Report 1"
+    assert read_document("pdf", body, plain=False, wish=PdfWish((2, 2))).title == ""
+
+
+def test_a_sheet_s_name_is_no_title() -> None:
+    assert read_document("xlsx", xlsx_file(), plain=False).title == ""
