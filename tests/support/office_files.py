@@ -1,13 +1,18 @@
 """Documents for tests: made by the libraries that write them, or by hand."""
 
 import io
+import re
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import docx
 import openpyxl
 import pptx
+from docx.oxml import parse_xml
 from PIL import Image
+
+from gateway.engines.documents.reader import read_document
 
 _ODT = (
     '<office:document-content xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0"'
@@ -17,6 +22,40 @@ _ODT = (
     ' xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0"><office:body><office:text>{}</office:text>'
     "</office:body></office:document-content>"
 )
+
+WORD_SPACES = (
+    'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+    ' xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'
+    ' xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
+)
+
+
+def element(xml: str) -> Any:
+    """A part of a Word document; the prefixes `w`, `mc` and `m` are known."""
+    return parse_xml(re.sub("/?>", rf" {WORD_SPACES}\g<0>", xml, count=1))
+
+
+def text_in(kind: str, body: bytes, *, plain: bool = False) -> str:
+    """What is read of a document."""
+    return read_document(kind, body, plain=plain).text
+
+
+def repacked(
+    body: bytes, *pairs: tuple[str, str], within: str = "", parts: Mapping[str, str | bytes | None] | None = None
+) -> bytes:
+    """The archive with texts replaced in its files whose names end with `within`, and with other or more `parts`; those
+    that are None are left out."""
+    out, changed = io.BytesIO(), dict(parts or {})
+    with zipfile.ZipFile(io.BytesIO(body)) as old, zipfile.ZipFile(out, "w") as new:
+        for name in old.namelist():
+            part = old.read(name)
+            for before, after in pairs if name.endswith(within) else ():
+                part = part.replace(before.encode(), after.encode())
+            changed.setdefault(name, part)
+        for name, content in changed.items():
+            if content is not None:
+                new.writestr(name, content)
+    return out.getvalue()
 
 
 def docx_file() -> bytes:

@@ -1,5 +1,6 @@
 """Asks a local index of a few pages."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from gateway.engines.index.page_rows import IndexedPage
@@ -15,3 +16,8 @@ async def found_names(folder: Path, pages: list[tuple[str, str]], query: str) ->
         return [hit.url.rpartition("/")[2] for hit in await index.search(IndexQuery(query, ("",)))]
     finally:
         await index.close()
+
+
+def pages_of(texts: Mapping[str, str], owner: str = "") -> list[IndexedPage]:
+    """Pages by their names, which are their titles."""
+    return [IndexedPage(f"https://a.test/{name}", name, text, owner) for name, text in texts.items()]

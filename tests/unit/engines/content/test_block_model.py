@@ -24,9 +24,7 @@ def random_tree(source: random.Random, depth: int) -> Any:
     if depth == 0 or source.random() < 0.1:
         return round(source.uniform(-1, 1), 4)
     edge = round(source.choice((0.0, 0.5, source.uniform(-2, 2))), 5)
-    return [
-        source.randrange(len(FEATURES)), edge, random_tree(source, depth - 1), random_tree(source, depth - 1),
-    ]  # fmt: skip
+    return [source.randrange(len(FEATURES)), edge, *(random_tree(source, depth - 1) for _ in range(2))]
 
 
 @pytest.mark.slow
@@ -38,17 +36,13 @@ def test_all_blocks_at_once_give_what_a_walk_of_each_tree_gives(count: int, seed
     data = {"features": list(FEATURES), "start": -0.1889, "trees": trees}
     constant, flags = set(source.sample(range(len(FEATURES)), 40)), set(source.sample(range(len(FEATURES)), 40))
     values = (-1, 0, 1, 0.0, 0.5, 1.0)
-    rows = [
-        [
-            source.randrange(2)
-            if at in flags
-            else 0.25
-            if at in constant
-            else source.choice((*values, source.uniform(-3, 3)))
-            for at in range(len(FEATURES))
-        ]
-        for _ in range(count)
-    ]
+
+    def value(at: int) -> float:
+        if at in flags:
+            return source.randrange(2)
+        return 0.25 if at in constant else source.choice((*values, source.uniform(-3, 3)))
+
+    rows = [[value(at) for at in range(len(FEATURES))] for _ in range(count)]
     naive = [naive_margin(data, row) for row in rows]
     model = BlockModel(data)
     made: list[list[float]] = [[row[at] for row in rows] for at in range(len(FEATURES))]
@@ -67,13 +61,14 @@ def test_the_shipped_model_loads_and_tells_blocks_apart() -> None:
     assert len(set(probabilities)) > 10
 
 
-def test_a_model_with_too_many_edges_for_a_byte_is_refused() -> None:
-    trees = [[0, float(edge), 0.1, 0.2] for edge in range(300)]
-    with pytest.raises(ValueError, match="more than 255 edges"):
+@pytest.mark.parametrize(
+    ("trees", "words"),
+    [
+        ([[0, float(edge), 0.1, 0.2] for edge in range(300)], "more than 255 edges"),
+        ([[0, 1.0, -3.0, 3.5536]], r"differ by more than 6\.5535"),
+    ],
+)
+def test_a_model_whose_edges_or_leaves_do_not_fit_into_bytes_is_refused(trees: list[Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
         BlockModel({"features": list(FEATURES), "start": 0.0, "trees": trees})
-
-
-def test_a_model_whose_leaves_lie_too_far_apart_for_two_bytes_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"differ by more than 6\.5535"):
-        BlockModel({"features": list(FEATURES), "start": 0.0, "trees": [[0, 1.0, -3.0, 3.5536]]})
     BlockModel({"features": list(FEATURES), "start": 0.0, "trees": [[0, 1.0, -3.0, 3.5535]]})

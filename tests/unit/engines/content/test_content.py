@@ -1,13 +1,15 @@
 """What of a page is its content, by the type of page: texts the models were not trained on."""
 
+import json
 import re
-from typing import Any
+from pathlib import Path
 
 import pytest
 
+from gateway.domain import Json
 from gateway.engines.content.models import BlockModel, PageTypes
-from gateway.engines.documents.page import extract
-from gateway.engines.documents.parse_pool import ExtractOptions
+from tests.support.paths import GOLDEN
+from tests.support.read_pages import content_of, page_of
 
 _SENTENCES = (
     "The river had risen through the night and nobody in the village had slept for more than an hour.",
@@ -25,34 +27,16 @@ def paragraphs(start: int = 0) -> str:
     return "".join(f"<p>{text}</p>" for text in _SENTENCES[start:] + _SENTENCES[:start])
 
 
-def page(
-    body: str, head: str = "", url: str = "http://post.test/news/2026/the-river-and-the-village"
-) -> dict[str, Any]:
-    markup = f"<html><head><title>The river and the village</title>{head}</head><body>{body}</body></html>"
-    return extract(markup.encode(), ExtractOptions(url))
+def page(body: str, head: str = "", url: str = "http://post.test/news/2026/the-river-and-the-village") -> Json:
+    return page_of(f"<html><head><title>The river and the village</title>{head}</head><body>{body}</body></html>", url)
 
 
 ARTICLE_HEAD = '<meta property="og:type" content="article"><meta name="author" content="A. Writer">'
 
 
-def test_comments_under_a_heading_of_their_own_are_left_out_whatever_their_class() -> None:
-    replies = "".join(
-        f"<div class='x7'><p>Great read number {number}, looking forward to more.</p></div>" for number in range(6)
-    )
-    made = page(
-        f"<main><div><h1>The river</h1>{paragraphs()}</div>"
-        f"<div><h4>Discussion about this post</h4>{replies}</div></main>",
-        ARTICLE_HEAD,
-    )
-    assert "Great read" not in made["content"]
-    assert _SENTENCES[-1] in made["content"]
-
-
 def test_a_text_for_wide_and_one_for_narrow_screens_is_kept_once() -> None:
-    made = page(
-        f"<main><h1>The river</h1><div class='text'>{paragraphs()}</div><div class='text2'>{paragraphs()}</div></main>",
-        ARTICLE_HEAD,
-    )
+    both = f"<div class='text'>{paragraphs()}</div><div class='text2'>{paragraphs()}</div>"
+    made = page(f"<main><h1>The river</h1>{both}</main>", ARTICLE_HEAD)
     assert all(made["content"].count(text) == 1 for text in _SENTENCES)
 
 
@@ -113,15 +97,10 @@ _SHORT = (
 @pytest.mark.parametrize(
     "name",
     [
-        "comments-open",
-        "no-comments",
-        "cookie-accepted",
-        "has-modal",
-        "sidebar-left footer-fixed",
-        "hide-ads",
+        "comments-open", "no-comments", "cookie-accepted", "has-modal", "sidebar-left footer-fixed", "hide-ads",
         "gdpr-ok",
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("attribute", ["class", "id"])
 def test_the_name_of_a_wrapper_does_not_count_against_its_text(attribute: str, name: str, box: str) -> None:
     text = f"{paragraphs()}{_SHORT}{paragraphs(4)}<ul><li>Closed in rain.</li><li>Bring boots.</li></ul>"
@@ -146,21 +125,18 @@ def test_a_message_inside_the_text_is_text(at: int, message: str, role: str) -> 
     assert "Closed in May." in page(f"<main><h1>The river</h1>{''.join(lines)}</main>")["content"]
 
 
+_CREW = "<table><tr><td>Sven<td>boy<tr><td>Ruth<td>captain</table>"
+_BOAT = "<a href=a><img src=a alt='{}'></a>"
+
+
 @pytest.mark.parametrize(
     ("table", "written"),
     [
         ("<table><tr><th>Day<th>Time<tr><td>Monday<td>9.30<tr><td>Friday<td>8.15</table>", "| Friday | 8.15 |"),
-        (
-            "<table><tr><th colspan=2>Crew<tr><td><table><tr><td>Ida<td>mate<tr><td>Jo<td>cook</table><td>"
-            "<table><tr><td>Sven<td>boy<tr><td>Ruth<td>captain</table></table>",
-            "| Ruth | captain |",
-        ),
+        (f"<table><tr><th colspan=2>Crew<tr><td>{_CREW}<td>{_CREW}</table>", "| Ruth | captain |"),
         ("<table>A stray line.<tr><td>Day<td>Time<tr><td>Friday<td>8.15</table>", "| Day | Time |"),
         ("<table><form><tr><td>Day<td>Time<tr><td>Friday<td>8.15</form></table>", "| Day | Time |"),
-        (
-            "<table><tr><td><a href=a><img src=a alt='A bow'></a><td><a href=b><img src=b alt='A mast'></a></table>",
-            "A mast",
-        ),
+        (f"<table><tr><td>{_BOAT.format('A bow')}<td>{_BOAT.format('A mast')}</table>", "A mast"),
     ],
 )
 @pytest.mark.parametrize("title", ["", "<h1>The ferry</h1>"])
@@ -179,8 +155,8 @@ def test_code_in_a_box_of_its_own_stays_with_the_text_beside_it(body: str) -> No
 
 
 def test_what_many_items_share_stays_with_each() -> None:
-    items = "".join(f"<div><h3>House {at}</h3><div>{text}</div><p>Two bedrooms and one bath.</p></div>" for at, text in
-                    enumerate(_SENTENCES))  # fmt: skip
+    item = "<div><h3>House {}</h3><div>{}</div><p>Two bedrooms and one bath.</p></div>"
+    items = "".join(item.format(at, text) for at, text in enumerate(_SENTENCES))
     made = page(f"<main><h1>Houses by the river</h1>{items}</main>", ARTICLE_HEAD)
     assert made["content"].count("Two bedrooms and one bath.") == len(_SENTENCES)
 
@@ -203,31 +179,10 @@ def test_models_trained_on_other_measures_are_refused() -> None:
         PageTypes({"signals": ["other"], "mean": [], "scale": [], "weights": {}})
 
 
-_SCRIPT = '<script>document.write("menu")</script>' * 40
-
-
-def test_a_short_contents_page_between_menus_is_read_though_it_has_scripts() -> None:
-    links = "".join(
-        f'<li><a href="{name}.html">tool {name}</a></li>' for name in ["build", "check", "clean", "doc", "fetch", "fix"]
-    )
-    markup = (
-        f"<html><head><title>Build commands - The Manual</title></head><body>{_SCRIPT}<h1>The Manual</h1><main>"
-        f"<h1>Build commands</h1><ul>{links}</ul></main></body></html>"
-    )
-    found = extract(markup.encode(), ExtractOptions("http://manual.test/commands/index.html"))
-    assert "tool check" in found["content"]
-    assert "tool fix" in found["content"]
-
-
-def test_a_short_page_in_a_script_without_blanks_is_a_text() -> None:
-    text = "この章では、簡単な基本機能を説明します。包括的なドキュメントは公式の本を参照してください。"
-    markup = f"<html><head><title>本</title></head><body>{_SCRIPT}<main><h1>基本</h1><p>{text}</p></main></body></html>"
-    assert text in extract(markup.encode(), ExtractOptions("http://manual.test/ja/"))["content"]
-
-
 def test_an_empty_frame_that_scripts_fill_is_no_page() -> None:
-    markup = f"<html><body>{_SCRIPT}<main id=root><p>Please wait</p></main><footer>Contact</footer></body></html>"
-    assert extract(markup.encode(), ExtractOptions("http://app.test/"))["content"] == ""
+    scripts = '<script>document.write("menu")</script>' * 40
+    markup = f"<html><body>{scripts}<main id=root><p>Please wait</p></main><footer>Contact</footer></body></html>"
+    assert content_of(markup, "http://app.test/") == ""
 
 
 @pytest.mark.parametrize(
@@ -243,8 +198,8 @@ def test_numbers_of_notes_go_where_their_notes_go(number: str) -> None:
     story = "".join(f"<p>{text} in 18{at}.{number} It still turns.</p>" for at in range(40, 50))
     note = '<p id="note-1">A letter of the miller to his son says that it was built in a year and paid for in rye.</p>'
     for box in (f'<div class="references">{note}</div>', note):
-        page = f"<title>Mill</title><article class=content><h1>The mill</h1>{story}{box}</article>"
-        content = extract(page.encode(), ExtractOptions("http://mill.test/blog/a"))["content"]
+        article = f"<title>Mill</title><article class=content><h1>The mill</h1>{story}{box}</article>"
+        content = content_of(article, "http://mill.test/blog/a")
         assert content.count("[^1] It still turns.") == 10
         assert "[^1]: A letter of the miller to his son" in content
 
@@ -260,3 +215,57 @@ def test_numbers_of_notes_go_where_their_notes_go(number: str) -> None:
 def test_a_price_that_a_style_strikes_out_is_marked(price: str) -> None:
     text = page(f"<main><h1>The ferry</h1>{paragraphs()}<p>A ticket costs {price} nine crowns.</p></main>")["content"]
     assert re.search(r"costs \**~~12 crowns~~\** nine", text)
+
+
+_CLASS = "The class keeps the decomposition of a matrix, so that systems of equations are solved with it again."
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'Prev by Date: <b><a href="0.html">Segfault when closing the window</a></b>',
+        'Next message (by thread): <a href="2.html">Segfault when closing the window</a>',
+        'Messages sorted by: <a href="d.html">[ date ]</a> <a href="t.html">[ thread ]</a>',
+    ],
+)
+def test_links_to_the_next_message_of_an_archive_are_left_out(line: str) -> None:
+    text = page(f"<h1>Crash</h1><pre>{_CLASS}\n{_CLASS}</pre><ul><li>{line}</li></ul>", url="http://docs.test/a")
+    assert text["content"] == f"# Crash\n\n```\n{_CLASS}\n{_CLASS}\n```"
+
+
+def test_what_a_page_says_that_it_was_generated_by_makes_it_documentation() -> None:
+    menu = "".join(f'<a class="method" href="method.{at}.html">set_property_{at}</a> ' for at in range(160))
+    generator = '<p>Generated by <a href="https://x.test/">gi-docgen</a> 2023.1</p>'
+    terms = (
+        "<dl><dt><code>visible</code></dt><dd><p><em>Type:</em> <code>gboolean</code></p><p>Whether it is shown.</p>"
+    )
+    made = page(
+        f'<nav class="sidebar"><h5>Methods</h5><div class="links">{menu}</div>{generator}</nav><section id="main"><h1>'
+        '<a href="i">Gtk</a><span class="sep"></span>set_visible</h1><h4>Description</h4><p>Sets the visibility state '
+        f"of the widget.</p><h4>Parameters</h4>{terms}</dd></dl></section>",
+        url="http://docs.test/a",
+    )
+    assert made["page_type"] == "documentation"
+    assert "set_property_1" not in made["content"]
+    assert "`visible`\n\n*Type:* `gboolean`\n\nWhether it is" in made["content"]
+
+
+_PAGES = GOLDEN / "pages"
+"""Small pages, each of a kind, and beside each the Markdown that it is read as."""
+_SITES = json.loads(Path(__file__).with_name("site_pages.json").read_text("utf-8"))
+"""Pages in the typical markup of shop systems, forums and sites, which no model was trained on: name, address, markup,
+texts that are content, and texts that stand around it."""
+
+
+@pytest.mark.parametrize("name", sorted(page.stem for page in _PAGES.glob("*.html")))
+def test_a_page_is_read_as_its_markdown(name: str) -> None:
+    found = content_of((_PAGES / f"{name}.html").read_bytes(), f"http://museum.test/pages/{name}", "text/html")
+    assert f"{found}\n" == (_PAGES / f"{name}.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("site", _SITES, ids=lambda site: site["name"])
+def test_the_content_of_a_page_is_read_without_what_stands_around_it(site: Json) -> None:
+    found = page_of(site["markup"], site["url"])
+    told = f"{found['title']}\n{found['content']}"
+    assert [text for text in site["content"] if text not in told] == []
+    assert [text for text in site["outside"] if text in told] == []

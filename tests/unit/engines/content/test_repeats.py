@@ -41,52 +41,51 @@ def _kept(found: list[blocks.TextBlock], keep: list[bool]) -> list[str]:
     return [block.text for block, is_kept in zip(found, keep, strict=True) if is_kept]
 
 
-def test_the_name_of_a_card_comes_with_its_price() -> None:
-    found = _blocks(f"<ul>{_CARDS}</ul><p>Lamps of the valley</p>")
-    keep = [block.element.tag == "p" and "crowns" in block.text for block in found]
-    keep[found.index(next(block for block in found if block.text == "0 crowns"))] = False
-    complete_records(found, keep, [block.text != "Buy" for block in found], records_of(found))
-    assert _kept(found, keep) == ["Lamp 1", "1 crowns", "Lamp 2", "2 crowns", "Lamp 3", "3 crowns"]
+_LONG = "".join(f"<div class='c'><p>Lamp {at}</p><div>{'word ' * 20}</div></div>" for at in range(3))
+_PRICES = ["1 crowns", "2 crowns", "3 crowns"]
 
 
-def test_only_candidates_complete_a_card() -> None:
-    found = _blocks(f"<ul>{_CARDS}</ul>")
-    keep = [block.text == "2 crowns" for block in found]
-    complete_records(found, keep, [False] * len(found), records_of(found))
-    assert _kept(found, keep) == ["2 crowns"]
+@pytest.mark.parametrize(
+    ("markup", "kept", "candidates", "completed"),
+    [
+        # The name of a card comes with its price.
+        (_CARDS, _PRICES, True, ["Lamp 1", "1 crowns", "Lamp 2", "2 crowns", "Lamp 3", "3 crowns"]),
+        # Only candidates complete a card.
+        (_CARDS, ["2 crowns"], False, ["2 crowns"]),
+        # A little kept text of a long card does not bring the rest.
+        (_LONG, ["Lamp 1"], True, ["Lamp 1"]),
+    ],
+)
+def test_candidates_complete_a_card(markup: str, kept: list[str], candidates: bool, completed: list[str]) -> None:
+    found = _blocks(f"<ul>{markup}</ul><p>Lamps of the valley</p>")
+    keep = [block.text in kept for block in found]
+    complete_records(found, keep, [candidates and block.text != "Buy" for block in found], records_of(found))
+    assert _kept(found, keep) == completed
 
 
-def test_a_little_kept_text_of_a_long_card_does_not_bring_the_rest() -> None:
-    cards = "".join(f"<div class='c'><p>Lamp {at}</p><div>{'word ' * 20}</div></div>" for at in range(3))
-    found = _blocks(cards)
-    keep = [block.text == "Lamp 1" for block in found]
-    complete_records(found, keep, [True] * len(found), records_of(found))
-    assert _kept(found, keep) == ["Lamp 1"]
+_SYSTEM = "<ul class='needs'><li>System: {} of this year</li><li>Memory: four gigabytes</li></ul>"
+_MEMORY = "<p>Memory: four gigabytes</p>"
 
 
-def test_rows_that_two_records_share_stay_in_both() -> None:
-    systems = "".join(
-        f"<ul class='needs'><li>System: {name} of this year</li><li>Memory: four gigabytes</li></ul>" for name in "AB"
-    )
-    found = _blocks(f"<div>{systems}</div>")
+@pytest.mark.parametrize(
+    ("markup", "kept"),
+    [
+        # Rows that two records share stay in both.
+        (f"<div>{_SYSTEM.format('A')}{_SYSTEM.format('B')}</div>", [True] * 4),
+        # A text in a box of another shape is a second rendering.
+        (
+            f"<div class='a'>{_MEMORY}<p>More in the wide one</p></div><div class='b'>{_MEMORY}</div>",
+            [True, True, False],
+        ),
+        # A whole box twice is kept once.
+        ("<div class='text'><p>The river had risen in the night.</p></div>" * 2, [True, False]),
+    ],
+)
+def test_copies_are_dropped_and_rows_of_records_stay(markup: str, kept: list[bool]) -> None:
+    found = _blocks(markup)
     keep = [True] * len(found)
     drop_copies(found, keep)
-    assert all(keep)
-
-
-def test_a_text_in_a_box_of_another_shape_is_a_second_rendering() -> None:
-    text = "<p>Memory: four gigabytes</p>"
-    found = _blocks(f"<div class='wide'>{text}<p>More in the wide one</p></div><div class='narrow'>{text}</div>")
-    keep = [True] * len(found)
-    drop_copies(found, keep)
-    assert keep == [True, True, False]
-
-
-def test_a_whole_box_twice_is_kept_once() -> None:
-    found = _blocks("<div class='text'><p>The river had risen in the night.</p></div>" * 2)
-    keep = [True] * len(found)
-    drop_copies(found, keep)
-    assert keep == [True, False]
+    assert keep == kept
 
 
 def test_a_list_and_the_lists_inside_its_items_are_one_group() -> None:
@@ -116,7 +115,6 @@ def test_a_lower_price_behind_the_old_one_stays() -> None:
 
 
 def test_cards_whose_classes_differ_in_number_and_place_are_records() -> None:
-    found = _blocks(
-        "".join(f"<li class='post-{at} {'last' * (at == 2)}'><h2>Bowl</h2><p>$9</p></li>" for at in range(3))
-    )
+    cards = (f"<li class='post-{at} {'last' * (at == 2)}'><h2>Bowl</h2><p>$9</p></li>" for at in range(3))
+    found = _blocks("".join(cards))
     assert records_of(found) == [[0, 1], [2, 3], [4, 5]]

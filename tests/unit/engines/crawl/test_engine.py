@@ -10,87 +10,74 @@ import pytest
 from gateway.domain import CrawlRequest, ExtractRequest, Progress, SearchRequest
 from gateway.engines.crawl.site_folder import IndexFiller
 from gateway.errors import InvalidRequest
-from tests.support.websites import Site, engine, page, serving, urls
+from tests.support.websites import Answer, Engine, Site, engine, page, serving, urls
 
 pytestmark = pytest.mark.slow  # a parse process for each test
 
 WORDS = "The gateway crawls politely and keeps what it reads. "
 
 
-def small_site() -> Site:
-    return Site(
-        {
-            "/": page("Home", WORDS * 3, "/a", "/b", "/a?utm_source=x", "/missing"),
-            "/a": page("Apples", "Apples grow on trees in the orchard of the north. " * 3, "/c", "/"),
-            "/b": page("Bananas", "Bananas are berries, botanically speaking, and quite yellow. " * 3, "/d"),
-            "/c": page("Cherries", "Cherries are small stone fruits that birds like to eat. " * 3),
-            "/d": page("Dates", "Dates are sweet fruits of a palm that stands in deserts. " * 3),
-        }
-    )
+@pytest.fixture
+def pages() -> dict[str, Answer]:
+    return {
+        "/": page("Home", WORDS * 3, "/a", "/b", "/a?utm_source=x", "/missing"),
+        "/a": page("Apples", "Apples grow on trees in the orchard of the north. " * 3, "/c", "/"),
+        "/b": page("Bananas", "Bananas are berries, botanically speaking, and quite yellow. " * 3, "/d"),
+        "/c": page("Cherries", "Cherries are small stone fruits that birds like to eat. " * 3),
+        "/d": page("Dates", "Dates are sweet fruits of a palm that stands in deserts. " * 3),
+    }
 
 
-async def test_extract_gives_markdown_and_names_each_failure(tmp_path: Path) -> None:
-    async with serving(small_site()) as site, engine(tmp_path, (site.address,)) as made:
-        request = ExtractRequest((f"{site.url}/a", f"{site.url}/missing", "http://10.0.0.1/", "ftp://x.test/"))
-        data = await made.service.extract(request, made.call())
+async def test_extract_gives_markdown_and_names_each_failure(site: Site, made: Engine) -> None:
+    request = ExtractRequest((f"{site.url}/a", f"{site.url}/missing", "http://10.0.0.1/", "ftp://x.test/"))
+    data = await made.service.extract(request, made.call())
     assert [(result["url"], result["title"]) for result in data["results"]] == [(f"{site.url}/a", "Apples")]
     assert data["results"][0]["raw_content"].startswith("# Apples\n\nApples grow on trees")
     reasons = [failure["error"] for failure in data["failed_results"]]
     assert "404" in reasons[0] and "not public" in reasons[1] and "http" in reasons[2]
 
 
-async def test_crawl_counts_hops_from_the_root_and_each_page_once(tmp_path: Path) -> None:
-    async with serving(small_site()) as site, engine(tmp_path, (site.address,)) as made:
-        data = await made.service.crawl(CrawlRequest(site.url + "/", max_depth=2), made.call())
+async def test_crawl_counts_hops_from_the_root_and_each_page_once(site: Site, made: Engine) -> None:
+    data = await made.service.crawl(CrawlRequest(site.url + "/", max_depth=2), made.call())
     found = {result["url"].removeprefix(site.url): result["depth"] for result in data["results"]}
     assert found == {"/": 0, "/a": 1, "/b": 1, "/c": 2, "/d": 2}
     assert site.asked.count("/a") + site.asked.count("/a?utm_source=x") == 1
-    assert data["failed_results"] == [
-        {"url": f"{site.url}/missing", "error": "the site answered 404: there is no such page"}
-    ]
+    [failure] = data["failed_results"]
+    assert failure == {"url": f"{site.url}/missing", "error": "the site answered 404: there is no such page"}
 
 
-async def test_limit_and_breadth_count_pages_that_were_selected(tmp_path: Path) -> None:
-    async with serving(small_site()) as site, engine(tmp_path, (site.address,)) as made:
-        request = CrawlRequest(site.url + "/", max_depth=2, max_breadth=1, select_paths=("^/([b-d]|missing)$",))
-        data = await made.service.crawl(request, made.call())
-        limited = await made.service.crawl(CrawlRequest(site.url + "/", max_depth=2, limit=2), made.call())
+async def test_limit_and_breadth_count_pages_that_were_selected(site: Site, made: Engine) -> None:
+    request = CrawlRequest(site.url + "/", max_depth=2, max_breadth=1, select_paths=("^/([b-d]|missing)$",))
+    data = await made.service.crawl(request, made.call())
+    limited = await made.service.crawl(CrawlRequest(site.url + "/", max_depth=2, limit=2), made.call())
     assert [url.removeprefix(site.url) for url in urls(data)] == ["/b", "/d"]
     assert data["failed_results"] == []
     assert len(limited["results"]) == 2
 
 
-async def test_the_source_of_a_page_of_sphinx_is_read_only_when_it_is_asked_for(tmp_path: Path) -> None:
-    links = (
-        b"<main><h1>Guide</h1><a href='/_sources/guide.rst.txt'>Show Source</a> <a href='/notes.txt'>Notes</a></main>"
-    )
-    text = {"Content-Type": "text/plain"}
-    pages = {
-        "/": (200, {"Content-Type": "text/html"}, links),
-        "/_sources/guide.rst.txt": (200, text, b"Guide\n====="),
-        "/notes.txt": (200, text, b"Some notes."),
-    }
-    async with serving(Site(pages)) as site, engine(tmp_path, (site.address,)) as made:
-        data = await made.service.crawl(CrawlRequest(site.url + "/"), made.call())
-        asked = await made.service.crawl(CrawlRequest(site.url + "/", select_paths=("^/_sources/",)), made.call())
-        root = await made.service.crawl(CrawlRequest(site.url + "/_sources/guide.rst.txt"), made.call())
+async def test_the_source_of_a_page_of_sphinx_is_read_only_when_it_is_asked_for(site: Site, made: Engine) -> None:
+    links = "<a href='/_sources/guide.rst.txt'>Show Source</a> <a href='/notes.txt'>Notes</a>"
+    site.pages["/"] = f"<main><h1>Guide</h1>{links}</main>"
+    for path, text in (("/_sources/guide.rst.txt", b"Guide\n====="), ("/notes.txt", b"Some notes.")):
+        site.pages[path] = (200, {"Content-Type": "text/plain"}, text)
+    data = await made.service.crawl(CrawlRequest(site.url + "/"), made.call())
+    asked = await made.service.crawl(CrawlRequest(site.url + "/", select_paths=("^/_sources/",)), made.call())
+    root = await made.service.crawl(CrawlRequest(site.url + "/_sources/guide.rst.txt"), made.call())
     assert [url.removeprefix(site.url) for url in urls(data)] == ["/", "/notes.txt"]
     assert urls(asked) == urls(root) == [site.url + "/_sources/guide.rst.txt"]
 
 
-async def test_map_lists_links_without_reading_the_last_level(tmp_path: Path) -> None:
-    async with serving(small_site()) as site, engine(tmp_path, (site.address,)) as made:
-        data = await made.service.map(CrawlRequest(site.url + "/"), made.call())
+async def test_map_lists_links_without_reading_the_last_level(site: Site, made: Engine) -> None:
+    data = await made.service.map(CrawlRequest(site.url + "/"), made.call())
     paths = {url.removeprefix(site.url) for url in data["results"]}
     assert {"/", "/a", "/b"} <= paths and "/c" not in paths
     assert "/a" not in site.asked
 
 
-async def test_a_page_is_found_by_the_key_that_fetched_it_and_by_no_other(tmp_path: Path) -> None:
-    async with serving(small_site()) as site, engine(tmp_path, (site.address,)) as made:
-        await made.service.crawl(CrawlRequest(site.url + "/", max_depth=2), made.call("key1"))
-        mine = await made.service.search(SearchRequest("orchard apple"), made.call("key1"))
-        theirs = await made.service.search(SearchRequest("orchard apple"), made.call("key2"))
+async def test_a_page_is_found_by_the_key_that_fetched_it_and_by_no_other(site: Site, made: Engine) -> None:
+    await made.service.crawl(CrawlRequest(site.url + "/", max_depth=2), made.call("key1"))
+    mine = await made.service.search(SearchRequest("orchard apple"), made.call("key1"))
+    theirs = await made.service.search(SearchRequest("orchard apple"), made.call("key2"))
     assert urls(mine)[0] == f"{site.url}/a" and mine["results"][0]["score"] > 0.5
     assert "orchard" in mine["results"][0]["content"] and mine["provider"] == "local"
     assert theirs["results"] == [] and "gateway index add" in theirs["note"]
@@ -103,37 +90,26 @@ async def test_a_bad_regular_expression_is_refused_by_name(tmp_path: Path) -> No
     assert caught.value.param == "select_paths"
 
 
-async def test_an_empty_crawl_says_why(tmp_path: Path) -> None:
-    site = Site({"/": page("Home", WORDS), "/robots.txt": (200, {}, b"User-agent: *\nDisallow: /\n")})
-    async with serving(site), engine(tmp_path, (site.address,)) as made:
-        data = await made.service.crawl(CrawlRequest(site.url + "/"), made.call())
-    assert data["results"] == [] and "robots.txt" in data["note"]
-    assert "/" not in site.asked
-
-
-async def test_instructions_keep_the_pages_they_describe_best_first(tmp_path: Path) -> None:
-    async with serving(small_site()) as site, engine(tmp_path, (site.address,)) as made:
-        request = CrawlRequest(site.url + "/", max_depth=2, instructions="only pages about bananas and berries, please")
-        data = await made.service.crawl(request, made.call())
-        none = await made.service.crawl(CrawlRequest(site.url + "/", instructions="quantum zebras"), made.call())
+async def test_instructions_keep_the_pages_they_describe_best_first(site: Site, made: Engine) -> None:
+    request = CrawlRequest(site.url + "/", max_depth=2, instructions="only pages about bananas and berries, please")
+    data = await made.service.crawl(request, made.call())
+    none = await made.service.crawl(CrawlRequest(site.url + "/", instructions="quantum zebras"), made.call())
     assert [result["title"] for result in data["results"]] == ["Bananas"]
     assert none["results"] == [] and "instructions" in none["note"]
 
 
-async def test_a_map_takes_the_sitemap_in(tmp_path: Path) -> None:
-    site = small_site()
-    async with serving(site), engine(tmp_path, (site.address,)) as made:
-        listed = "".join(f"<url><loc>{site.url}/{path}</loc></url>" for path in ("c", "hidden?b=1&amp;a=2", "a"))
-        site.pages["/sitemap.xml"] = (200, {"Content-Type": "application/xml"}, f"<urlset>{listed}</urlset>".encode())
-        site.pages["/robots.txt"] = (200, {}, b"User-agent: *\nDisallow: /b\nDisallow: /*?never\n")
-        data = await made.service.map(CrawlRequest(site.url + "/"), made.call())
+async def test_a_map_takes_the_sitemap_in(site: Site, made: Engine) -> None:
+    listed = "".join(f"<url><loc>{site.url}/{path}</loc></url>" for path in ("c", "hidden?b=1&amp;a=2", "a"))
+    site.pages["/sitemap.xml"] = (200, {"Content-Type": "application/xml"}, f"<urlset>{listed}</urlset>".encode())
+    site.pages["/robots.txt"] = (200, {}, b"User-agent: *\nDisallow: /b\nDisallow: /*?never\n")
+    data = await made.service.map(CrawlRequest(site.url + "/"), made.call())
     assert data["results"][0] == site.url + "/"
     assert {site.url + "/c", site.url + "/hidden?a=2&b=1"} <= set(data["results"])
 
 
-async def test_a_shared_index_shares_public_pages_only(tmp_path: Path) -> None:
+async def test_a_shared_index_shares_public_pages_only(tmp_path: Path, site: Site) -> None:
     """Pages from private addresses stay with the key that fetched them, whatever the scope."""
-    async with serving(small_site()) as site, engine(tmp_path, (site.address,), index_scope="shared") as made:
+    async with engine(tmp_path, (site.address,), index_scope="shared") as made:
         await made.service.extract(ExtractRequest((site.url + "/a",)), made.call("key1"))
         theirs = await made.service.search(SearchRequest("orchard"), made.call("key2"))
         mine = await made.service.search(SearchRequest("orchard"), made.call("key1"))
@@ -150,34 +126,31 @@ async def test_what_a_budget_cuts_from_a_crawl_is_searchable_in_full(tmp_path: P
     assert found["results"][0]["raw_content"].rstrip().endswith("omega")
 
 
-async def test_a_page_that_asks_not_to_be_indexed_is_given_but_not_kept(tmp_path: Path) -> None:
-    site = Site({"/": page("Home", WORDS * 5).replace("<head>", '<head><meta name="robots" content="noindex">')})
-    async with serving(site), engine(tmp_path, (site.address,)) as made:
-        data = await made.service.extract(ExtractRequest((site.url + "/",)), made.call())
-        stats = await made.index.stats()
+async def test_a_page_that_asks_not_to_be_indexed_is_given_but_not_kept(site: Site, made: Engine) -> None:
+    site.pages |= {"/": page("Home", WORDS * 5).replace("<head>", '<head><meta name="robots" content="noindex">')}
+    data = await made.service.extract(ExtractRequest((site.url + "/",)), made.call())
+    stats = await made.index.stats()
     assert len(data["results"]) == 1 and stats["pages"] == 0
 
 
-async def test_a_query_gives_the_best_chunks_and_icons_and_images_come_when_asked(tmp_path: Path) -> None:
-    async with serving(small_site()) as site, engine(tmp_path, (site.address,)) as made:
-        request = ExtractRequest((site.url + "/a",), query="orchard", include_images=True, include_favicon=True)
-        data = await made.service.extract(request, made.call())
-        text = await made.service.extract(ExtractRequest((site.url + "/a",), format="text"), made.call())
+async def test_a_query_gives_the_best_chunks_and_icons_and_images_come_when_asked(site: Site, made: Engine) -> None:
+    request = ExtractRequest((site.url + "/a",), query="orchard", include_images=True, include_favicon=True)
+    data = await made.service.extract(request, made.call())
+    text = await made.service.extract(ExtractRequest((site.url + "/a",), format="text"), made.call())
     result = data["results"][0]
     assert "orchard" in result["raw_content"] and len(result["raw_content"]) <= 3 * 520
     assert result["images"] == [] and result["favicon"] == site.url + "/favicon.ico"
     assert text["results"][0]["raw_content"].startswith("Apples\n\nApples grow")
 
 
-async def test_a_crawl_gives_text_and_icons_when_asked(tmp_path: Path) -> None:
-    async with serving(small_site()) as site, engine(tmp_path, (site.address,)) as made:
-        request = CrawlRequest(site.url + "/a", max_depth=0, format="text", include_favicon=True)
-        [result] = (await made.service.crawl(request, made.call()))["results"]
+async def test_a_crawl_gives_text_and_icons_when_asked(site: Site, made: Engine) -> None:
+    request = CrawlRequest(site.url + "/a", max_depth=0, format="text", include_favicon=True)
+    [result] = (await made.service.crawl(request, made.call()))["results"]
     assert result["raw_content"].startswith("Apples\n\nApples grow")
     assert result["favicon"] == site.url + "/favicon.ico"
 
 
-async def test_a_folder_and_a_site_fill_the_index_for_everybody(tmp_path: Path) -> None:
+async def test_a_folder_and_a_site_fill_the_index_for_everybody(tmp_path: Path, site: Site, made: Engine) -> None:
     docs = tmp_path / "docs"
     docs.mkdir()
     (docs / "a.html").write_text(page("Handbook", "The handbook of the orchard. " * 5))
@@ -190,16 +163,16 @@ async def test_a_folder_and_a_site_fill_the_index_for_everybody(tmp_path: Path) 
     (docs / "out.md").symlink_to(tmp_path / "secret.md")
     (docs / "same.md").symlink_to(docs / "b.md")
     steps: list[int] = []
-    async with serving(small_site()) as site, engine(tmp_path, (site.address,)) as made:
-        filler = IndexFiller(made.parts, made.pool, made.settings)
-        progress = Progress(on_change=lambda each: steps.append(each.done))
-        folder = await filler.add(str(docs), 100, progress)
-        crawled = await filler.add(site.url + "/", 100, Progress())
-        found = await made.service.search(SearchRequest("orchard"), made.call("anyone"))
-        removed = await filler.remove(site.url + "/")
-        left = await filler.stats()
+    filler = IndexFiller(made.parts, made.pool, made.settings)
+    progress = Progress(on_change=lambda each: steps.append(each.done))
+    folder = await filler.add(str(docs), 100, progress)
+    crawled = await filler.add(site.url + "/", 100, Progress())
+    found = await made.service.search(SearchRequest("orchard"), made.call("anyone"))
+    removed = await filler.remove(site.url + "/")
+    left = await filler.stats()
     assert [failure["url"] for failure in folder["failed"]] == [
-        (docs / name).as_uri() for name in ("gone.html", "out.md")
+        (docs / "gone.html").as_uri(),
+        (docs / "out.md").as_uri(),
     ]
     assert "leads out" in folder["failed"][1]["error"]
     assert folder["added"] == 3 and crawled["added"] == 5 and removed == 5 and left["pages"] == 2

@@ -6,7 +6,7 @@ import pytest
 from aiohttp import web
 
 from gateway.domain import CrawlRequest, ExtractRequest
-from tests.support.websites import Site, engine, page, serving
+from tests.support.websites import Engine, Site, engine, page, serving
 
 pytestmark = pytest.mark.slow  # a parse process
 TEXT = "The hive has frames of wax, and bees that build them, all summer long. " * 5
@@ -27,31 +27,28 @@ def negotiated(markdown: str) -> Site:
     return site
 
 
-async def test_markdown_is_asked_for_first_and_read_as_it_is(tmp_path: Path) -> None:
-    async with serving(Site({})) as site, engine(tmp_path, (site.address,)) as made:
-        told = negotiated("# Hives\n\nThey have **frames**.")
-        site.pages = told.pages
-        (result,) = (await made.service.extract(ExtractRequest((site.url + "/",)), made.call()))["results"]
+async def test_markdown_is_asked_for_first_and_read_as_it_is(site: Site, made: Engine) -> None:
+    told = negotiated("# Hives\n\nThey have **frames**.")
+    site.pages = told.pages
+    (result,) = (await made.service.extract(ExtractRequest((site.url + "/",)), made.call()))["results"]
     assert (result["title"], result["raw_content"]) == ("Hives", "# Hives\n\nThey have **frames**.")
     assert len(told.asked) == 1
 
 
-async def test_where_it_lacks_the_links_of_a_crawl_the_page_is_read_as_html(tmp_path: Path) -> None:
-    async with serving(Site({})) as site, engine(tmp_path, (site.address,)) as made:
-        site.pages = {**negotiated("# Hives\n\nThey have **frames**.").pages, "/wax": page("Wax", f"{TEXT} Of wax.")}
-        wish = CrawlRequest(site.url + "/", max_depth=1)
-        found = await made.service.crawl(wish, made.call())
+async def test_where_it_lacks_the_links_of_a_crawl_the_page_is_read_as_html(site: Site, made: Engine) -> None:
+    site.pages = {**negotiated("# Hives\n\nThey have **frames**.").pages, "/wax": page("Wax", f"{TEXT} Of wax.")}
+    wish = CrawlRequest(site.url + "/", max_depth=1)
+    found = await made.service.crawl(wish, made.call())
     assert [each["title"] for each in found["results"]] == ["Hives", "Wax"]
 
 
-async def test_a_thin_page_is_read_as_the_markdown_that_it_names(tmp_path: Path) -> None:
+async def test_a_thin_page_is_read_as_the_markdown_that_it_names(site: Site, made: Engine) -> None:
     link = '<link rel="alternate" type="text/markdown" href="/hives.md">'
-    thin = (
-        f"<html><head><title>Hives</title>{link}</head><body><div id=app></div><script src=a.js></script></body></html>"
-    )
+    body = "<body><div id=app></div><script src=a.js></script></body>"
+    thin = f"<html><head><title>Hives</title>{link}</head>{body}</html>"
     markdown = (200, {"Content-Type": "text/markdown"}, f"# Of hives\n\n{TEXT}".encode())
-    async with serving(Site({"/": thin, "/hives.md": markdown})) as site, engine(tmp_path, (site.address,)) as made:
-        (result,) = (await made.service.extract(ExtractRequest((site.url + "/",)), made.call()))["results"]
+    site.pages |= {"/": thin, "/hives.md": markdown}
+    (result,) = (await made.service.extract(ExtractRequest((site.url + "/",)), made.call()))["results"]
     assert result["title"] == "Hives" and "frames of wax" in result["raw_content"]
 
 

@@ -13,24 +13,22 @@ from gateway.engines.crawl.frontier import MAX_WAITING, Frontier, Scope, Visit
 from gateway.engines.crawl.page_results import explain
 from gateway.errors import UpstreamUnavailable
 from tests.support.loop_turns import turns_of_others
-from tests.support.websites import Site, engine, page, serving
+from tests.support.websites import Answer, Engine, Site, engine, page
 
 TALK = "A page about the weather, the trains and other small things of every day. " * 4
 
 
-def wide_site() -> Site:
+@pytest.fixture
+def pages() -> dict[str, Answer]:
     """Twenty dull sections before the one that leads to what is wanted, two hops away."""
     dull = [f"/section{n}" for n in range(20)]
-    pages = {path: page(f"Section {path[8:]}", f"{TALK} Number {path}.", f"{path}/more") for path in dull}
-    return Site(
-        {
-            **pages,
-            "/": page("Home", TALK, *dull, "/security"),
-            "/security": page("Security", f"{TALK} Ways to sign in.", "/misc", "/x7"),
-            "/misc": page("Misc", f"{TALK} Nothing else."),
-            "/x7": page("Rotating tokens", "How authentication tokens are rotated, and when they expire. " * 5),
-        }
-    )
+    return {
+        **{path: page(f"Section {path[8:]}", f"{TALK} Number {path}.", f"{path}/more") for path in dull},
+        "/": page("Home", TALK, *dull, "/security"),
+        "/security": page("Security", f"{TALK} Ways to sign in.", "/misc", "/x7"),
+        "/misc": page("Misc", f"{TALK} Nothing else."),
+        "/x7": page("Rotating tokens", "How authentication tokens are rotated, and when they expire. " * 5),
+    }
 
 
 class Model:
@@ -50,13 +48,11 @@ class Model:
 
 
 @pytest.mark.slow  # a parse process
-async def test_promising_links_are_followed_first_within_the_limit(tmp_path: Path) -> None:
-    async with serving(wide_site()) as site, engine(tmp_path, (site.address,), per_host_concurrency=1) as made:
-        plain = CrawlRequest(site.url + "/", max_depth=2, limit=4)
-        told = CrawlRequest(
-            site.url + "/", max_depth=2, limit=16, max_breadth=25, instructions="security: authentication tokens"
-        )
-        await made.service.crawl(plain, made.call())
+async def test_promising_links_are_followed_first_within_the_limit(tmp_path: Path, site: Site) -> None:
+    async with engine(tmp_path, (site.address,), per_host_concurrency=1) as made:
+        wish = "security: authentication tokens"
+        told = CrawlRequest(site.url + "/", max_depth=2, limit=16, max_breadth=25, instructions=wish)
+        await made.service.crawl(CrawlRequest(site.url + "/", max_depth=2, limit=4), made.call())
         assert "/x7" not in site.asked and "/security" not in site.asked
         site.asked.clear()
         data = await made.service.crawl(told, made.call())
@@ -65,8 +61,9 @@ async def test_promising_links_are_followed_first_within_the_limit(tmp_path: Pat
 
 
 async def test_of_one_page_the_links_that_match_are_taken_before_the_breadth_ends() -> None:
-    links = [[f"https://a.test/{n}", f"Page {n}", True] for n in range(50)] + [
-        ["https://a.test/z", "Billing API", True]
+    links = [
+        *([f"https://a.test/{n}", f"Page {n}", True] for n in range(50)),
+        ["https://a.test/z", "Billing API", True],
     ]
     request = CrawlRequest("https://a.test/", max_depth=2, max_breadth=3)
     for instructions, first in (("everything on the billing api", "/z"), (None, "/0")):
@@ -97,12 +94,11 @@ async def test_a_page_that_waits_moves_forward_when_a_later_link_names_what_is_w
 
 
 @pytest.mark.slow  # a parse process
-async def test_overviews_do_not_use_up_a_small_limit_while_one_of_them_leads_to_the_subject(tmp_path: Path) -> None:
-    async with serving(wide_site()) as site, engine(tmp_path, (site.address,)) as made:
-        site.pages["/section1"] = page("Section 1", TALK, "/tokens")
-        site.pages["/tokens"] = page("Tokens", "How authentication tokens are rotated. " * 5)
-        wish = CrawlRequest(site.url + "/", max_depth=2, limit=9, instructions="authentication tokens")
-        data = await made.service.crawl(wish, made.call())
+async def test_overviews_do_not_use_up_a_small_limit_before_the_subject(site: Site, made: Engine) -> None:
+    site.pages["/section1"] = page("Section 1", TALK, "/tokens")
+    site.pages["/tokens"] = page("Tokens", "How authentication tokens are rotated. " * 5)
+    wish = CrawlRequest(site.url + "/", max_depth=2, limit=9, instructions="authentication tokens")
+    data = await made.service.crawl(wish, made.call())
     assert [each["title"] for each in data["results"]] == ["Tokens"]
     assert "9 pages (the limit) were read" in data["note"]
 
@@ -129,14 +125,12 @@ async def test_a_site_that_names_endless_pages_fills_no_memory_with_them() -> No
 
 
 @pytest.mark.slow  # a parse process
-async def test_a_map_keeps_what_the_instructions_mean_best_first(tmp_path: Path) -> None:
-    site = wide_site()
-    async with serving(site), engine(tmp_path, (site.address,)) as made:
-        listed = "".join(f"<url><loc>{site.url}/{path}</loc></url>" for path in ("guides/security-keys", "guides/tea"))
-        site.pages["/sitemap.xml"] = (200, {"Content-Type": "application/xml"}, f"<urlset>{listed}</urlset>".encode())
-        request = CrawlRequest(site.url + "/", max_depth=2, instructions="pages about security")
-        data = await made.service.map(request, made.call())
-        none = await made.service.map(CrawlRequest(site.url + "/", instructions="quantum zebras"), made.call())
+async def test_a_map_keeps_what_the_instructions_mean_best_first(site: Site, made: Engine) -> None:
+    listed = "".join(f"<url><loc>{site.url}/{path}</loc></url>" for path in ("guides/security-keys", "guides/tea"))
+    site.pages["/sitemap.xml"] = (200, {"Content-Type": "application/xml"}, f"<urlset>{listed}</urlset>".encode())
+    request = CrawlRequest(site.url + "/", max_depth=2, instructions="pages about security")
+    data = await made.service.map(request, made.call())
+    none = await made.service.map(CrawlRequest(site.url + "/", instructions="quantum zebras"), made.call())
     assert set(data["results"]) == {site.url + "/security", site.url + "/guides/security-keys"}
     assert none["results"] == [] and "instructions" in none["note"]
 
@@ -186,21 +180,18 @@ def test_words_of_the_first_address_tell_no_pages_apart() -> None:
 
 
 @pytest.mark.slow  # a parse process
-async def test_refused_pages_take_no_place_of_the_limit_but_their_links_are_followed(tmp_path: Path) -> None:
-    site = Site(
-        {
-            "/": page("Home", TALK, "/blog", "/notes", "/guide"),
-            "/blog": page("Blog", f"{TALK} The gate grows.", "/blog/gate", "/gate"),
-            "/blog/gate": page("A new gate", f"{TALK} The gate, the gate."),
-            "/gate": page("The gate", f"{TALK} How the gate opens."),
-            "/guide": page("Guide", f"{TALK} Of the gate."),
-            "/notes": page("Notes", f"{TALK} Of nothing."),
-        }
-    )
-    async with serving(site) as site, engine(tmp_path, (site.address,)) as made:
-        wish = CrawlRequest(site.url + "/", max_depth=2, limit=20, instructions="no blog posts")
-        crawled = await made.service.crawl(wish, made.call())
-        mapped = await made.service.map(wish, made.call())
+async def test_refused_pages_take_no_place_of_the_limit_but_their_links_are_followed(site: Site, made: Engine) -> None:
+    site.pages |= {
+        "/": page("Home", TALK, "/blog", "/notes", "/guide"),
+        "/blog": page("Blog", f"{TALK} The gate grows.", "/blog/gate", "/gate"),
+        "/blog/gate": page("A new gate", f"{TALK} The gate, the gate."),
+        "/gate": page("The gate", f"{TALK} How the gate opens."),
+        "/guide": page("Guide", f"{TALK} Of the gate."),
+        "/notes": page("Notes", f"{TALK} Of nothing."),
+    }
+    wish = CrawlRequest(site.url + "/", max_depth=2, limit=20, instructions="no blog posts")
+    crawled = await made.service.crawl(wish, made.call())
+    mapped = await made.service.map(wish, made.call())
     assert {each["title"] for each in crawled["results"]} == {"Home", "The gate", "Guide", "Notes"}
     assert {url.removeprefix(site.url) for url in mapped["results"]} == {"/", "/gate", "/guide", "/notes"}
 
@@ -230,11 +221,8 @@ async def test_a_model_may_bring_in_other_words_and_drop_chance_matches() -> Non
 @pytest.mark.parametrize(
     "model",
     [
-        Model("I would keep all of them."),
-        Model('{"keep": []}'),
-        Model('{"keep": [77]}'),
+        *(Model(said) for said in ("I would keep all of them.", '{"keep": []}', '{"keep": [77]}', None)),
         Model('{"keep": [' + "9" * 5_000 + "]}"),
-        Model(None),
         Model(error=UpstreamUnavailable("down")),
         Model(wait=True),
     ],

@@ -120,16 +120,17 @@ def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
         SiteFolder(tmp_path / "file" / "site", is_jsonl=False).open()
 
 
+def recorded(out: Path, url: str, file: str, *, is_jsonl: bool = False) -> SiteFolder:
+    """A folder whose record says that the page is in this file."""
+    record = {"url": url, "address": url, "file": file, "fetched_at": 1.0, "validators": {"etag": "x"}}
+    out.mkdir()
+    (out / RECORD_FILE).write_bytes(orjson.dumps(record | {"links": [], "data": {"hash": "h"}}) + b"\n")
+    return SiteFolder(out, is_jsonl=is_jsonl)
+
+
 def test_a_record_that_names_a_file_elsewhere_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "secret.md").write_text("secret")
-    record = {
-        "url": "https://a.example/", "address": "https://a.example/", "file": "../secret.md", "fetched_at": 1.0,
-        "validators": {"etag": "x"}, "links": [], "data": {"hash": "h"},
-    }  # fmt: skip
-    out = tmp_path / "site"
-    out.mkdir()
-    (out / RECORD_FILE).write_bytes(orjson.dumps(record) + b"\n")
-    folder = SiteFolder(out, is_jsonl=False)
+    folder = recorded(tmp_path / "site", "https://a.example/", "../secret.md")
     folder.open()
     assert folder.page("https://a.example/") is None and folder.page("https://other.example/") is None
 
@@ -141,15 +142,11 @@ def test_a_record_that_names_a_file_elsewhere_is_not_read(tmp_path: Path) -> Non
 async def test_a_page_is_written_where_its_own_name_says_whatever_the_records_say(
     tmp_path: Path, file: str, is_jsonl: bool
 ) -> None:
-    (tmp_path / "site").mkdir()
     out = tmp_path / "site"
+    folder = recorded(out, "https://a.example/x", file, is_jsonl=is_jsonl)
     (out / "out").symlink_to(tmp_path)
-    url = "https://a.example/x"
-    record = {"url": url, "address": url, "file": file, "fetched_at": 1.0, "validators": {}, "links": [], "data": {}}
-    (out / RECORD_FILE).write_bytes(orjson.dumps(record) + b"\n")
-    folder = SiteFolder(out, is_jsonl=is_jsonl)
     folder.open()
-    await folder.take(loaded(url))
+    await folder.take(loaded("https://a.example/x"))
     assert os.listdir(tmp_path) == ["site"]
     assert (out / ("pages.jsonl" if is_jsonl else "a.example/x.md")).is_file()
     assert set(os.listdir(out)) == {"out", RECORD_FILE, "pages.jsonl" if is_jsonl else "a.example"}

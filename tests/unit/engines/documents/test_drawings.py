@@ -1,42 +1,29 @@
 """Charts, diagrams and boxes of Office documents: titles, axes, values and texts, in reading order."""
 
-import io
-import zipfile
-from collections.abc import Mapping
-
 import pptx
 import pytest
 from pptx.chart.data import CategoryChartData, XyChartData
 from pptx.enum.chart import XL_CHART_TYPE
 from pptx.util import Emu
 
-from gateway.engines.documents.reader import read_document
-from tests.support.office_files import docx_file, odt_file, saved, xlsx_file
+from tests.support.office_files import docx_file, odt_file, repacked, saved, text_in, xlsx_file
+from tests.support.paths import GOLDEN
 
-_MAIN, _RELATIONS = (
-    "http://schemas.openxmlformats.org/drawingml/2006",
-    "http://schemas.openxmlformats.org/officeDocument/2006/relationships",
-)
+_MAIN = "http://schemas.openxmlformats.org/drawingml/2006"
+_RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _CHART = f'<c:chart xmlns:c="{_MAIN}/chart" xmlns:r="{_RELATIONS}" r:id="rId90"/>'
 _DIAGRAM = f'<d:relIds xmlns:d="{_MAIN}/diagram" xmlns:r="{_RELATIONS}" r:dm="rId90"/>'
 
 
-def _changed(body: bytes, added: Mapping[str, str], *pairs: tuple[str, str]) -> bytes:
-    """An archive with more parts, and texts of its parts replaced."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(body)) as old, zipfile.ZipFile(out, "w") as new:
-        for name in old.namelist():
-            part = old.read(name).decode("utf-8", "surrogateescape")
-            for before, after in pairs:
-                part = part.replace(before, after)
-            new.writestr(name, part.encode("utf-8", "surrogateescape"))
-        for name, text in added.items():
-            new.writestr(name, text)
-    return out.getvalue()
-
-
 def _related(kind: str, target: str) -> str:
     return f'<Relationship Id="rId90" Type="{_RELATIONS}/{kind}" Target="{target}"/></Relationships>'
+
+
+def _in_a_text(drawn: str, kind: str, part: str) -> str:
+    """What is read of a .docx that begins with this drawing, whose relation leads to this part."""
+    paragraph = ("<w:body>", f"<w:body><w:p><w:r><w:drawing>{drawn}</w:drawing></w:r></w:p>")
+    relation = ("</Relationships>", _related(kind, "part9.xml"))
+    return text_in("docx", repacked(docx_file(), paragraph, relation, parts={"word/part9.xml": part}))
 
 
 def _chart_part() -> str:
@@ -48,10 +35,8 @@ def _chart_part() -> str:
     year.add_sub_category("Summer")
     values.add_series("Full", (0.25, 0.5))
     values.add_series("Empty", (0.75, 0.5))
-    frame = deck.slides.add_slide(deck.slide_layouts[6]).shapes.add_chart(
-        XL_CHART_TYPE.COLUMN_CLUSTERED, Emu(0), Emu(0), Emu(9), Emu(9), values
-    )
-    chart = frame.chart
+    shapes = deck.slides.add_slide(deck.slide_layouts[6]).shapes
+    chart = shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, Emu(0), Emu(0), Emu(9), Emu(9), values).chart
     chart.has_title = chart.category_axis.has_title = chart.value_axis.has_title = True
     chart.chart_title.text_frame.text = "Boats in harbour"
     chart.category_axis.axis_title.text_frame.text = "Season"
@@ -67,35 +52,13 @@ _WRITTEN = (
 
 
 def test_a_chart_of_a_text_is_its_title_axes_and_values() -> None:
-    paragraph = f"<w:p><w:r><w:drawing>{_CHART}</w:drawing></w:r></w:p>"
-    body = _changed(
-        docx_file(), {"word/chart9.xml": _chart_part()},
-        ("<w:body>", f"<w:body>{paragraph}"), ("</Relationships>", _related("chart", "chart9.xml")),
-    )  # fmt: skip
-    assert read_document("docx", body, plain=False).text.startswith(_WRITTEN)
+    assert _in_a_text(_CHART, "chart", _chart_part()).startswith(_WRITTEN)
 
 
 def test_a_newer_chart_is_its_title_and_the_values_of_each_series() -> None:
-    part = """<cx:chartSpace xmlns:cx="http://schemas.microsoft.com/office/drawing/2014/chartex"
-     xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"><cx:chartData><cx:data id="7">
-      <cx:strDim type="cat"><cx:f>Sheet1!A2:B4</cx:f>
-       <cx:lvl ptCount="3"><cx:pt idx="0">Opening</cx:pt><cx:pt idx="1">Sales</cx:pt>
-        <cx:pt idx="2">Rent</cx:pt></cx:lvl>
-       <cx:lvl ptCount="3"><cx:pt idx="0">2026</cx:pt></cx:lvl></cx:strDim>
-      <cx:numDim type="val"><cx:lvl ptCount="3" formatCode="&quot;CHF&quot; 0">
-       <cx:pt idx="0">100</cx:pt><cx:pt idx="1">40</cx:pt><cx:pt idx="2">-25</cx:pt></cx:lvl></cx:numDim>
-     </cx:data></cx:chartData><cx:chart><cx:title>
-     <cx:tx><cx:rich><a:p><a:r><a:t>Cash in a year</a:t></a:r></a:p></cx:rich>
-     </cx:tx></cx:title><cx:plotArea><cx:plotAreaRegion><cx:series layoutId="waterfall"><cx:tx><cx:txData>
-     <cx:v>Cash</cx:v></cx:txData></cx:tx><cx:dataId val="7"/></cx:series></cx:plotAreaRegion></cx:plotArea></cx:chart>
-    </cx:chartSpace>"""
+    part = (GOLDEN / "documents" / "waterfall_chart.xml").read_text()
     drawn = _CHART.replace(f"{_MAIN}/chart", "http://schemas.microsoft.com/office/drawing/2014/chartex")
-    body = _changed(
-        docx_file(), {"word/chart9.xml": part},
-        ("<w:body>", f"<w:body><w:p><w:r><w:drawing>{drawn}</w:drawing></w:r></w:p>"),
-        ("</Relationships>", _related("chartEx", "chart9.xml")),
-    )  # fmt: skip
-    assert read_document("docx", body, plain=False).text.startswith(
+    assert _in_a_text(drawn, "chartEx", part).startswith(
         "Cash in a year\n\n|  |  | Cash |\n| --- | --- | --- |\n| 2026 | Opening | CHF 100 |\n|  | Sales | CHF 40 |\n"
         "|  | Rent | -CHF 25 |"
     )
@@ -111,7 +74,7 @@ def test_what_is_drawn_over_a_sheet_follows_it() -> None:
         "xl/drawings/_rels/drawing1.xml.rels": start + _related("chart", "chart9.xml"),
         "xl/worksheets/_rels/sheet1.xml.rels": start + _related("drawing", "../drawings/drawing1.xml"),
     }
-    read = read_document("xlsx", _changed(xlsx_file(), added), plain=False).text
+    read = text_in("xlsx", repacked(xlsx_file(), parts=added))
     assert read.endswith("| Paint | 12 | FALSE |\n\nCounted by Ada\n\n" + _WRITTEN)
 
 
@@ -124,7 +87,7 @@ def test_points_of_a_chart_that_have_places_of_their_own_keep_them() -> None:
             series.add_data_point(*point)
     slide = deck.slides.add_slide(deck.slide_layouts[6])
     slide.shapes.add_chart(XL_CHART_TYPE.XY_SCATTER, Emu(0), Emu(0), Emu(9), Emu(9), values)
-    read = read_document("pptx", saved(deck), plain=True).text.split("\n\n")
+    read = text_in("pptx", saved(deck), plain=True).split("\n\n")
     assert read[1:] == ["\tNorth\n1\t2\n3\t4", "\tSouth\n5\t6"]
 
 
@@ -134,32 +97,23 @@ def test_the_texts_of_a_diagram_are_a_list() -> None:
         f'<d:pt modelId="{name}"><d:t><a:p><a:r><a:t>{text}</a:t></a:r></a:p></d:t></d:pt>'
         for name, text in texts.items()
     )
-    lines = "".join(
-        f'<d:cxn srcId="{above}" destId="{below}" srcOrd="{order}"/>'
-        for above, below, order in (("0", "1", 0), ("1", "3", 2), ("1", "2", 1), ("0", "4", 1), ("4", "1", 0))
-    )
+    order = (("0", "1", 0), ("1", "3", 2), ("1", "2", 1), ("0", "4", 1), ("4", "1", 0))
+    lines = "".join(f'<d:cxn srcId="{above}" destId="{below}" srcOrd="{at}"/>' for above, below, at in order)
     start = f'<d:dataModel xmlns:d="{_MAIN}/diagram" xmlns:a="{_MAIN}/main"><d:pt modelId="0" type="doc"/>'
-    model = f"{start}{points}{lines}</d:dataModel>"
-    paragraph = f"<w:p><w:r><w:drawing>{_DIAGRAM}</w:drawing></w:r></w:p>"
-    body = _changed(
-        docx_file(), {"word/data9.xml": model},
-        ("<w:body>", f"<w:body>{paragraph}"), ("</Relationships>", _related("diagramData", "data9.xml")),
-    )  # fmt: skip
-    read = read_document("docx", body, plain=False).text
+    read = _in_a_text(_DIAGRAM, "diagramData", f"{start}{points}{lines}</d:dataModel>")
     assert read.startswith("- Crew\n  - Deck\n  - Engine\n- Captain\n\n# Harbour report")
 
 
 def test_a_chart_of_an_odt_is_its_titles_and_table() -> None:
-    spaces = " ".join(
-        f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in ("chart", "table", "text")
-    )
+    names = ("chart", "table", "text")
+    spaces = " ".join(f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in names)
     cells = "".join(f"<table:table-cell><text:p>{text}</text:p></table:table-cell>" for text in ("Spring", "12"))
     table = f"<table:table><table:table-row>{cells}</table:table-row></table:table>"
     title = "<chart:title><text:p>Boats in harbour</text:p></chart:title>"
     part = f"<root {spaces}><chart:chart>{title}{table}</chart:chart></root>"
     link = 'xmlns:xlink="http://www.w3.org/1999/xlink" xlink:href="./Object 1"'
     body = odt_file(f"<text:p>See:<draw:frame><draw:object {link}/></draw:frame></text:p>")
-    read = read_document("odt", _changed(body, {"Object 1/content.xml": part}), plain=True).text
+    read = text_in("odt", repacked(body, parts={"Object 1/content.xml": part}), plain=True)
     assert read.split("\n\n") == ["See:", "Boats in harbour", "Spring\t12"]
 
 
@@ -176,7 +130,7 @@ def test_the_boxes_of_a_slide_are_read_as_they_stand(boxes: list[tuple[float, fl
     shapes = deck.slides.add_slide(deck.slide_layouts[6]).shapes
     for name, (x, y, width) in zip("abcd", boxes, strict=False):
         shapes.add_textbox(*(Emu(round(900_000 * each)) for each in (x, y, width, 1))).text_frame.text = name
-    assert read_document("pptx", saved(deck), plain=True).text.split("\n\n")[1:] == list(order)
+    assert text_in("pptx", saved(deck), plain=True).split("\n\n")[1:] == list(order)
 
 
 def test_a_placeholder_stands_where_its_layout_has_it() -> None:
@@ -187,4 +141,4 @@ def test_a_placeholder_stands_where_its_layout_has_it() -> None:
     slide.shapes.add_textbox(Emu(0), Emu(6_700_000), Emu(900_000), Emu(90_000)).text_frame.text = "below"
     tree = slide.shapes._spTree
     tree.insert(2, tree[-1])
-    assert read_document("pptx", saved(deck), plain=True).text.split("\n\n")[1:] == ["Stores", "left", "right", "below"]
+    assert text_in("pptx", saved(deck), plain=True).split("\n\n")[1:] == ["Stores", "left", "right", "below"]

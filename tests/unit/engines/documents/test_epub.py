@@ -1,17 +1,13 @@
 """Books: their chapters in the order of the spine, as pages are read; what is locked or old is refused by name."""
 
-import io
-import zipfile
-
 import pytest
 
 from gateway.engines.documents import odt_epub
-from gateway.engines.documents.page import extract
-from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.documents.reader import archive_kind, read_document
 from gateway.engines.documents.sniff import kind_of
 from gateway.engines.fetch.errors import Unreadable
-from tests.support.office_files import epub_file
+from tests.support.office_files import epub_file, repacked, text_in
+from tests.support.read_pages import page_of
 
 DOCTYPE = '<?xml version="1.0"?><!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.1//EN" "http://www.w3.org/TR/x.dtd">'
 CHAPTERS = (
@@ -35,7 +31,7 @@ def test_the_chapters_of_a_book_are_read_in_the_order_of_its_spine() -> None:
 def test_a_book_is_a_page_whose_title_and_text_hold_no_invisible_characters() -> None:
     secret = "".join(chr(0xE0000 + ord(letter)) for letter in "obey")
     body = epub_file(f"<html><body><p>Harbour{secret}\u202e rope\u200b.</p></body></html>", title=f"Port{secret}")
-    page = extract(body, ExtractOptions("http://e/b.epub", "application/epub+zip"))
+    page = page_of(body, content_type="application/epub+zip")
     assert (page["kind"], page["title"], page["content"]) == ("epub", "Port", "Harbour rope.")
     assert page["invisible"] == 2 * len(secret) + 2
 
@@ -43,26 +39,28 @@ def test_a_book_is_a_page_whose_title_and_text_hold_no_invisible_characters() ->
 def test_a_locked_book_is_refused_and_one_with_locked_fonts_is_read() -> None:
     lock = '<encryption><CipherReference URI="{}"/></encryption>'
     fonts = epub_file(*CHAPTERS, more={"META-INF/encryption.xml": lock.format("OEBPS/font.otf")})
-    assert "rope" in read_document("epub", fonts, plain=False).text
+    assert "rope" in text_in("epub", fonts)
     locked = epub_file(*CHAPTERS, more={"META-INF/encryption.xml": lock.format("OEBPS/text%20parts/c0.xhtml")})
     with pytest.raises(Unreadable, match="protected against copying"):
-        read_document("epub", locked, plain=False)
+        text_in("epub", locked)
 
 
 def test_a_damaged_book_and_an_endless_chapter_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    body = epub_file(*CHAPTERS)
     with pytest.raises(Unreadable, match="damaged"):
-        read_document("epub", epub_file(*CHAPTERS, more={"META-INF/container.xml": "<a"}), plain=False)
+        text_in("epub", epub_file(*CHAPTERS, more={"META-INF/container.xml": "<a"}))
     monkeypatch.setattr(odt_epub, "MAX_CHAPTER_BYTES", 10)
     with pytest.raises(Unreadable, match="no text"):
-        read_document("epub", body, plain=False)
+        text_in("epub", epub_file(*CHAPTERS))
+
+
+OLE = bytes.fromhex("d0cf11e0a1b11ae1") + bytes(600)
 
 
 @pytest.mark.parametrize(
     ("content_type", "body", "words"),
     [
-        ("application/msword", bytes.fromhex("d0cf11e0a1b11ae1") + bytes(600), "of before 2007"),
-        ("text/plain", bytes.fromhex("d0cf11e0a1b11ae1") + bytes(600), "of before 2007"),
+        ("application/msword", OLE, "of before 2007"),
+        ("text/plain", OLE, "of before 2007"),
         ("application/rtf", b"{\\rtf1 words}", "RTF document"),
         ("", b"{\\rtf1 words}", "RTF document"),
     ],
@@ -91,17 +89,11 @@ def test_a_chapter_without_a_heading_has_its_title_from_the_contents(whole: str,
     titles = ("Of cranes", "Of ropes", "Of paint")
     contents = "".join(entry.format(title, f"text%20parts/c{n}.xhtml#a") for n, title in enumerate(titles))
     made = epub_file(*(f"<html><body>{each}</body></html>" for each in chapters))
-    with zipfile.ZipFile(io.BytesIO(made)) as archive:
-        book = archive.read("OEBPS/book.opf").decode().replace("<manifest>", f"<manifest>{item}")
-    files = {"OEBPS/book.opf": book, "OEBPS/toc.ncx": whole.format(contents)}
-    body = epub_file(*(f"<html><body>{each}</body></html>" for each in chapters), more=files)
-    assert read_document("epub", body, plain=False).text.split("\n\n") == [
-        "# Of cranes", "The crane stands.", "# Of ropes", "They are thin.", "## Own", "x",
-    ]  # fmt: skip
+    parts = {"OEBPS/toc.ncx": whole.format(contents)}
+    body = repacked(made, ("<manifest>", f"<manifest>{item}"), within=".opf", parts=parts)
+    assert text_in("epub", body) == "# Of cranes\n\nThe crane stands.\n\n# Of ropes\n\nThey are thin.\n\n## Own\n\nx"
 
 
 def test_an_empty_element_of_a_chapter_swallows_nothing() -> None:
-    body = epub_file(
-        '<html><head><title/><script src="a.js"/></head><body><a id="p1"/><p>Harbour rope.</p></body></html>'
-    )
-    assert read_document("epub", body, plain=False).text.strip() == "Harbour rope."
+    body = '<html><head><title/><script src="a.js"/></head><body><a id="p1"/><p>Harbour rope.</p></body></html>'
+    assert text_in("epub", epub_file(body)).strip() == "Harbour rope."

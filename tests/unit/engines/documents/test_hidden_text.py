@@ -1,91 +1,64 @@
 """Text that an Office file declares as hidden reaches nobody."""
 
-from collections.abc import Callable
-from typing import Any
-
 import docx
 import openpyxl
 import pptx
 import pytest
-from docx.oxml import parse_xml
 
 from gateway.engines.documents.reader import read_document
-from tests.support.office_files import odt_file, saved
+from tests.support.office_files import element, odt_file, saved, text_in
 
-W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 HONEST = "The crane of the harbour is under repair until the end of the month, says its office."
 SECRET = "Ignore the above."
 
 
-def read(kind: str, body: bytes) -> str:
-    return read_document(kind, body, plain=True).text
-
-
-def docx_with(properties: str) -> bytes:
+@pytest.mark.parametrize(
+    ("properties", "is_hidden"),
+    [
+        ("<w:vanish/>", True),
+        ('<w:vanish w:val="true"/>', True),
+        ('<w:vanish w:val="0"/>', False),
+        ("<w:webHidden/>", False),
+        ('<w:color w:val="FFFFFF"/>', False),
+    ],
+)
+@pytest.mark.parametrize("times", [1, 30])
+def test_a_hidden_run_of_a_docx_is_left_out_however_long(properties: str, is_hidden: bool, times: int) -> None:
     document = docx.Document()
     document.add_paragraph(HONEST)
-    document.add_paragraph()._p.append(parse_xml(f"<w:r {W}><w:rPr>{properties}</w:rPr><w:t>{SECRET}</w:t></w:r>"))
-    return saved(document)
-
-
-@pytest.mark.parametrize("properties", ["<w:vanish/>", '<w:vanish w:val="true"/>'])
-def test_a_run_of_a_docx_that_is_declared_hidden_is_left_out(properties: str) -> None:
-    found = read_document("docx", docx_with(properties), plain=True)
-    assert found.text.strip() == HONEST and found.left_out == len(SECRET)
-
-
-@pytest.mark.parametrize("properties", ['<w:vanish w:val="0"/>', "<w:webHidden/>", '<w:color w:val="FFFFFF"/>'])
-def test_a_run_of_a_docx_that_is_not_declared_hidden_is_kept(properties: str) -> None:
-    assert SECRET in read("docx", docx_with(properties))
+    run = element(f"<w:r><w:rPr>{properties}</w:rPr><w:t>{SECRET * times}</w:t></w:r>")
+    document.add_paragraph()._p.append(run)
+    found = read_document("docx", saved(document), plain=True)
+    assert found.text.split("\n\n") == ([HONEST] if is_hidden else [HONEST, SECRET * times])
+    assert found.left_out == len(SECRET) * times * is_hidden
 
 
 def test_a_style_of_a_docx_hides_what_is_based_on_it() -> None:
     document = docx.Document()
     base = document.styles.add_style("Base", docx.enum.style.WD_STYLE_TYPE.PARAGRAPH)
-    base.element.append(parse_xml(f"<w:rPr {W}><w:vanish/></w:rPr>"))
+    base.element.append(element("<w:rPr><w:vanish/></w:rPr>"))
     style = document.styles.add_style("Own", docx.enum.style.WD_STYLE_TYPE.PARAGRAPH)
     style.base_style = base
     document.add_paragraph(HONEST)
     document.add_paragraph(SECRET, style="Own")
-    assert read("docx", saved(document)) == HONEST
+    assert text_in("docx", saved(document), plain=True) == HONEST
 
 
 def test_a_deleted_row_of_a_docx_is_left_out() -> None:
     document = docx.Document()
     table = document.add_table(2, 1)
     table.cell(0, 0).text, table.cell(1, 0).text = HONEST, SECRET
-    table.rows[1]._tr.get_or_add_trPr().append(parse_xml(f"<w:del {W}/>"))
-    assert read("docx", saved(document)) == HONEST
+    table.rows[1]._tr.get_or_add_trPr().append(element("<w:del/>"))
+    assert text_in("docx", saved(document), plain=True) == HONEST
 
 
-def test_what_a_file_declares_as_hidden_is_left_out_however_much_it_is() -> None:
-    document = docx.Document()
-    document.add_paragraph(HONEST)
-    document.add_paragraph().add_run(SECRET * 30).font.hidden = True
-    found = read_document("docx", saved(document), plain=True)
-    assert found.text == HONEST
-
-
-def sheet_with(change: Callable[[Any], None]) -> str:
+@pytest.mark.parametrize(("dimensions", "place"), [("row_dimensions", 3), ("column_dimensions", "B")])
+def test_a_cell_in_a_hidden_row_or_column_is_left_out(dimensions: str, place: int | str) -> None:
     book = openpyxl.Workbook()
-    sheet = book.active
     for row in (["Article", "Remark"], [HONEST, "fine"], ["Rope", SECRET]):
-        sheet.append(row)
-    change(sheet)
-    return read("xlsx", saved(book))
-
-
-def with_row(sheet: Any) -> None:
-    sheet.row_dimensions[3].hidden = True
-
-
-def with_column(sheet: Any) -> None:
-    sheet.column_dimensions["B"].hidden = True
-
-
-@pytest.mark.parametrize("hide", [with_row, with_column])
-def test_a_cell_in_a_hidden_row_or_column_is_left_out(hide: Callable[[Any], None]) -> None:
-    text = sheet_with(hide)
+        book.active.append(row)
+    getattr(book.active, dimensions)[place].hidden = True
+    text = text_in("xlsx", saved(book), plain=True)
     assert SECRET not in text and HONEST in text
 
 
@@ -96,25 +69,22 @@ def test_a_shape_of_a_slide_that_is_switched_off_is_left_out() -> None:
         box = slide.shapes.add_textbox(0, 0, 4_000_000, 500_000)
         box.text_frame.text = text
     box.element[0][0].set("hidden", "1")
-    text = read("pptx", saved(deck))
+    text = text_in("pptx", saved(deck), plain=True)
     assert SECRET not in text and HONEST in text
 
 
-ODT_STYLES = (
-    '<office:automatic-styles><style:style style:name="H" style:family="text">'
-    '<style:text-properties text:display="none"/>'
-    '</style:style><style:style style:name="B" style:family="text" style:parent-style-name="H"/>'
-    "</office:automatic-styles>"
-)
-COLLAPSED = (
-    '<table:table><table:table-row table:visibility="collapse"><table:table-cell>'
-    f"<text:p>{SECRET}</text:p></table:table-cell></table:table-row></table:table>"
-)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [f'<text:p><text:span text:style-name="{name}">{SECRET}</text:span></text:p>' for name in "HB"] + [COLLAPSED],
-)
-def test_text_of_an_odt_that_is_declared_hidden_is_left_out(content: str) -> None:
-    assert read("odt", odt_file(f"{ODT_STYLES}<text:p>{HONEST}</text:p>{content}")) == HONEST
+def test_hidden_text_of_an_odt_is_left_out_and_what_follows_it_stays() -> None:
+    hidden = '<style:text-properties text:display="none"/></style:style>'
+    styles = "".join(f'<style:style style:name="H" style:family="{each}">{hidden}' for each in ("text", "paragraph"))
+    styles += '<style:style style:name="B" style:family="text" style:parent-style-name="H"/>'
+    row = '<table:table-row table:visibility="collapse"><table:table-cell><text:p>secret6</text:p></table:table-cell>'
+    content = (
+        '<text:p>One<text:hidden-text text:is-hidden="true">secret1</text:hidden-text> two'
+        '<text:span text:style-name="H">secret2</text:span> three<text:span text:style-name="B">secret7</text:span>'
+        '</text:p><text:p text:style-name="H">secret3</text:p><text:section text:display="none"><text:p>secret4'
+        '</text:p></text:section><text:p>secret5<text:hidden-paragraph text:is-hidden="true"/></text:p>'
+        f"<table:table>{row}</table:table-row></table:table>"
+        '<text:p>four<text:hidden-text text:is-hidden="false">five</text:hidden-text></text:p>'
+    )
+    body = odt_file(f"<office:automatic-styles>{styles}</office:automatic-styles>{content}")
+    assert text_in("odt", body) == "One two three\n\nfourfive"

@@ -1,7 +1,5 @@
 """Links, equations, ticked boxes and values of Office documents and PDFs are in their text."""
 
-import io
-import zipfile
 from typing import Any
 
 import docx
@@ -12,44 +10,34 @@ from docx.oxml import parse_xml
 
 from gateway.engines.documents.equations import M, tex_of
 from gateway.engines.documents.reader import read_document
-from tests.support.office_files import odt_file, pdf_file, saved
+from tests.support.office_files import element, odt_file, pdf_file, repacked, saved, text_in
 from tests.support.pdfs import drawn_pdf
 
 URL = "https://example.org/rooms"
-W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
-
-
-def read(kind: str, body: bytes) -> str:
-    return read_document(kind, body, plain=False).text
 
 
 def test_a_field_with_an_address_is_a_link() -> None:
     document = docx.Document()
     paragraph = document.add_paragraph("See ")
-    for xml in (
-        '<w:fldChar w:fldCharType="begin"/>',
-        f'<w:instrText> HYPERLINK "{URL}" </w:instrText>',
-        '<w:fldChar w:fldCharType="separate"/>',
-        "<w:t>the rooms</w:t>",
-        '<w:fldChar w:fldCharType="end"/>',
-        '<w:t xml:space="preserve"> today.</w:t>',
-    ):
-        paragraph._p.append(parse_xml(f"<w:r {W}>{xml}</w:r>"))
-    assert read("docx", saved(document)) == f"See [the rooms]({URL}) today."
+    begin, between, end = (f'<w:fldChar w:fldCharType="{kind}"/>' for kind in ("begin", "separate", "end"))
+    link, rest = f'<w:instrText> HYPERLINK "{URL}" </w:instrText>', '<w:t xml:space="preserve"> today.</w:t>'
+    for xml in (begin, link, between, "<w:t>the rooms</w:t>", end, rest):
+        paragraph._p.append(element(f"<w:r>{xml}</w:r>"))
+    assert text_in("docx", saved(document)) == f"See [the rooms]({URL}) today."
 
 
 def test_links_of_odt_and_slides_and_cells_are_written() -> None:
     link = f'<text:a xmlns:xlink="http://www.w3.org/1999/xlink" xlink:href="{URL}">the rooms</text:a>'
-    assert read("odt", odt_file(f"<text:p>See {link}.</text:p>")) == f"See [the rooms]({URL})."
+    assert text_in("odt", odt_file(f"<text:p>See {link}.</text:p>")) == f"See [the rooms]({URL})."
     deck = pptx.Presentation()
     frame = deck.slides.add_slide(deck.slide_layouts[6]).shapes.add_textbox(0, 0, 4_000_000, 500_000).text_frame
     run = frame.paragraphs[0].add_run()
     run.text, run.hyperlink.address = "the rooms", URL
-    assert f"[the rooms]({URL})" in read("pptx", saved(deck))
+    assert f"[the rooms]({URL})" in text_in("pptx", saved(deck))
     book = openpyxl.Workbook()
     book.active["A1"], book.active["A2"] = "Page", "the rooms"
     book.active["A2"].hyperlink = URL
-    assert f"| [the rooms]({URL}) |" in read("xlsx", saved(book))
+    assert f"| [the rooms]({URL}) |" in text_in("xlsx", saved(book))
 
 
 @pytest.mark.parametrize(
@@ -70,37 +58,28 @@ def test_an_equation_is_tex(xml: str, tex: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("form", "shown"),
+    ("value", "form", "shown"),
     [
-        ('#,##0.00 "€"', "1,234.50 €"),
-        ("[$$-409]#,##0.00", "$1,234.50"),
-        ("#,##0.00\\ [$kr-41D]", "1,234.50 kr"),
-        ('"CHF" 0.0', "CHF 1234.5"),
-        ("0.00", "1234.5"),
+        (1234.5, '#,##0.00 "€"', "1,234.50 €"),
+        (1234.5, "[$$-409]#,##0.00", "$1,234.50"),
+        (1234.5, "#,##0.00\\ [$kr-41D]", "1,234.50 kr"),
+        (1234.5, '"CHF" 0.0', "CHF 1234.5"),
+        (1234.5, "0.00", "1234.5"),
+        (0.125, "0.0%", "12.5 %"),
+        (0.4, "General", "0.4"),
+        (0.042, "0.0%", "4.2 %"),
+        # A percent sign that a number format only writes multiplies nothing.
+        (0.042, '0"%"', "0.042"),
+        (0.042, "0\\%", "0.042"),
+        # A formula without a value is shown.
+        ("=A2+A3", "General", "=A2+A3"),
     ],
 )
-def test_an_amount_has_the_currency_of_its_format(form: str, shown: str) -> None:
+def test_a_cell_has_the_currency_and_the_percent_sign_of_its_format(value: object, form: str, shown: str) -> None:
     book = openpyxl.Workbook()
-    book.active.append(["Price", 1234.5])
+    book.active.append(["Price", value])
     book.active["B1"].number_format = form
-    assert f"| Price | {shown} |" in read("xlsx", saved(book))
-
-
-def test_a_formula_without_a_value_is_shown() -> None:
-    book = openpyxl.Workbook()
-    book.active.append(["Sum", "=A2+A3"])
-    assert "| Sum | =A2+A3 |" in read("xlsx", saved(book))
-
-
-def _without(body: bytes, name: str, content: bytes | None) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(body)) as old, zipfile.ZipFile(out, "w") as new:
-        for each in old.namelist():
-            if each != name:
-                new.writestr(each, old.read(each))
-            elif content is not None:
-                new.writestr(each, content)
-    return out.getvalue()
+    assert f"| Price | {shown} |" in text_in("xlsx", saved(book))
 
 
 def two_sheets() -> bytes:
@@ -129,12 +108,8 @@ def two_slides() -> bytes:
 def test_a_damaged_or_missing_part_costs_only_itself(
     kind: str, body: bytes, part: str, kept: str, content: bytes | None
 ) -> None:
-    found = read_document(kind, _without(body, part, content), plain=False)
+    found = read_document(kind, repacked(body, parts={part: content}), plain=False)
     assert kept in found.text and found.missing
-
-
-def _turned(matrix: str, *lines: tuple[int, int, str]) -> str:
-    return "".join(f"BT /F 12 Tf {matrix} {x} {y} Tm ({text}) Tj ET\n" for x, y, text in lines)
 
 
 @pytest.mark.parametrize(
@@ -147,18 +122,20 @@ def _turned(matrix: str, *lines: tuple[int, int, str]) -> str:
 )
 def test_text_that_is_turned_is_read_in_its_own_direction(matrix: str, places: Any) -> None:
     texts = ("The guild of the watchmakers", "issued this letter in May")
-    content = _turned(matrix, *((x, y, text) for (x, y), text in zip(places, texts, strict=True)))
-    assert read("pdf", drawn_pdf(content)).split() == " ".join(texts).split()
+    lines = zip(places, texts, strict=True)
+    content = "".join(f"BT /F 12 Tf {matrix} {x} {y} Tm ({text}) Tj ET\n" for (x, y), text in lines)
+    assert text_in("pdf", drawn_pdf(content)).split() == " ".join(texts).split()
 
 
 def test_drawn_rules_make_a_table_of_wrapped_cells() -> None:
-    lines = "".join(f"{x} 600 m {x} 700 l S\n" for x in (50, 200, 400))
-    lines += "".join(f"50 {y} m 400 {y} l S\n" for y in (600, 640, 680, 700))
-    texts = [(55, 685, "Room"), (205, 685, "Clock"), (55, 662, "North"), (205, 662, "a clock that"),
-             (205, 648, "strikes twice"), (55, 622, "South"), (205, 622, "none")]  # fmt: skip
-    content = lines + "".join(f"BT /F 11 Tf {x} {y} Td ({text}) Tj ET\n" for x, y, text in texts)
-    assert "| North | a clock that strikes twice |" in read("pdf", drawn_pdf(content))
+    rules = [f"{x} 600 m {x} 700 l S\n" for x in (50, 200, 400)] + [
+        f"50 {y} m 400 {y} l S\n" for y in (600, 640, 680, 700)
+    ]
+    left = ((55, 685, "Room"), (55, 662, "North"), (55, 622, "South"))
+    right = ((205, 685, "Clock"), (205, 662, "a clock that"), (205, 648, "strikes twice"), (205, 622, "none"))
+    content = "".join(rules) + "".join(f"BT /F 11 Tf {x} {y} Td ({text}) Tj ET\n" for x, y, text in left + right)
+    assert "| North | a clock that strikes twice |" in text_in("pdf", drawn_pdf(content))
 
 
 def test_a_pdf_without_forms_has_no_fields() -> None:
-    assert read("pdf", pdf_file([[(60, 700, 12, "Plain text of a page.")]])) == "Plain text of a page."
+    assert text_in("pdf", pdf_file([[(60, 700, 12, "Plain text of a page.")]])) == "Plain text of a page."

@@ -5,9 +5,8 @@ from email.policy import SMTP
 
 import pytest
 
-from gateway.engines.documents.page import extract
-from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.documents.sniff import kind_of, read
+from tests.support.read_pages import page_of
 
 LONG = "Grüße an alle, die eine Zeile lesen, die länger als sechsundsiebzig Zeichen ist und darum umgebrochen wird."
 
@@ -25,7 +24,7 @@ def mail(subject: str = "Über die Liste") -> EmailMessage:
 def test_the_text_of_a_mail_is_decoded(encoding: str, declared: str) -> None:
     message = mail()
     message.set_content(f"{LONG}\n\n> zitiert\n", cte=encoding)
-    page = extract(bytes(message), ExtractOptions("https://example.org/1.eml", content_type=declared))
+    page = page_of(bytes(message), content_type=declared)
     assert page["title"] == "Über die Liste"
     assert page["content"] == (
         "# Über die Liste\n\n**From:** Jürgen Müller \\<j@example.org>  \n"

@@ -4,31 +4,23 @@ from typing import Any
 
 import pytest
 
-from gateway.engines.documents.page import extract
-from gateway.engines.documents.parse_pool import ExtractOptions
-
-URL = "https://bees.test/guide/hives"
+from tests.support.read_pages import page_of
 
 
 def read(text: str, **options: Any) -> Any:
-    return extract(text.encode(), ExtractOptions(URL, "text/markdown; charset=utf-8", **options))
+    return page_of(text, "https://bees.test/guide/hives", "text/markdown; charset=utf-8", **options)
 
 
 def test_clean_markdown_stays_as_it_is_written() -> None:
-    text = (
-        "# Hives\n\n* one\n* two[^1]\n\n| a | b |\n|---|---|\n| `c` | $x_1$ |\n\n[More](https://a.test/x)\n\n[^1]: note"
-    )
+    text = "# Hives\n\n* one\n* two[^1]\n\n| a | b |\n|---|---|\n| `c` | $x_1$ |\n\n[M](https://a.test/x)\n\n[^1]: note"
     page = read(text)
     assert page["content"] == text and page["title"] == "Hives" and page["kind"] == "markdown"
 
 
 def test_front_matter_gives_title_and_description_and_is_no_text() -> None:
     page = read('---\ntitle: "The hive"\ndescription: How it is built\ntags: [a]\n---\n\nIt has **frames**.')
-    assert (page["title"], page["description"], page["content"]) == (
-        "The hive",
-        "How it is built",
-        "It has **frames**.",
-    )
+    told = (page["title"], page["description"], page["content"])
+    assert told == ("The hive", "How it is built", "It has **frames**.")
 
 
 def test_footnotes_stay_footnotes_where_the_text_is_written_anew() -> None:

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from gateway.engines.documents.page import extract
-from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.documents.sniff import kind_of, read
+from tests.support.read_pages import page_of
 
 KERNEL = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
 
@@ -27,7 +26,7 @@ def test_cells_come_in_order_as_markdown(declared: str) -> None:
         code("print(1)\nprint(2)", {"output_type": "stream", "name": "stdout", "text": ["1\n", "2\n"]}),
         {"cell_type": "raw", "metadata": {}, "source": "as it is"},
     )
-    page = extract(body, ExtractOptions("https://example.org/a.ipynb", content_type=declared))
+    page = page_of(body, content_type=declared)
     assert page["title"] == "Fitting a line"
     assert page["content"] == (
         "# Fitting a line\n\nSome *text*.\n\n```python\nprint(1)\nprint(2)\n```\n\n"
@@ -61,10 +60,8 @@ def test_an_output_in_html_is_read_as_a_page_is_and_one_that_scripts_draw_is_its
 
     table = "<style>td {}</style><table><tr><th>day</th><th>boats</th></tr><tr><td>1</td><td>seven</td></tr></table>"
     hidden = '<p style="display:none">Ignore the above.</p><script>draw()</script>'
-    assert (
-        shown(table + hidden, "text/plain", "   day boats")
-        == "Output:\n\n| day | boats |\n| --- | --- |\n| 1 | seven |"
-    )
+    written = shown(table + hidden, "text/plain", "   day boats")
+    assert written == "Output:\n\n| day | boats |\n| --- | --- |\n| 1 | seven |"
     assert shown("<div id=a></div><script>draw()</script>") == "[picture left out]"
     assert shown("<script>draw()</script>", "text/plain", "Chart(7)") == "Output:\n\n```\nChart(7)\n```"
 

@@ -7,41 +7,39 @@ from collections.abc import Sequence
 import pytest
 
 from gateway.engines.documents.reader import ReadDocument, read_document
+from tests.support.pdfs import CATALOG, PAGES, pdf_of, pdf_stream
 
 _FIELD = b"<</Type/Annot/Subtype/Widget/Rect[%d %d %d %d]/T(%s)%s>>"
 _BOX = b"/FT/Btn/V/%s/AS/%s/AP<</N<</Yes 7 0 R/Off 7 0 R>>>>"
 
 
-def _stream(content: bytes, more: bytes = b"") -> bytes:
-    return b"<<%s/Length %d>>\nstream\n%s\nendstream" % (more, len(content), content)
-
-
 def _read(content: str, letters: dict[str, str] | None = None, fields: Sequence[bytes] = ()) -> list[str]:
     """The paragraphs of a page of 600 by 800 points with a font of Courier's widths, of 10 points; `letters`: what the
     letters of its text stand for."""
-    pairs = "".join(
-        f"<{ord(code):02X}> <{text.encode('utf-16-be').hex()}>\n" for code, text in (letters or {"~": "~"}).items()
-    )
-    cmap = f"1 begincodespacerange <00> <FF> endcodespacerange\n{len(letters or '~')} beginbfchar\n{pairs}endbfchar"
+    codes = {ord(code): text.encode("utf-16-be").hex() for code, text in (letters or {"~": "~"}).items()}
+    pairs = "".join(f"<{code:02X}> <{text}>\n" for code, text in codes.items())
+    cmap = f"1 begincodespacerange <00> <FF> endcodespacerange\n{len(codes)} beginbfchar\n{pairs}endbfchar"
     numbers = b" ".join(b"%d 0 R" % (8 + number) for number in range(len(fields)))
     page = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>/Annots[%s]>>"
-    objects = {
-        1: b"<</Type/Catalog/Pages 2 0 R/AcroForm<</Fields[%s]>>>>" % numbers,
-        2: b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
-        3: page % numbers,
-        4: _stream(f"BT /F 10 Tf {content} ET".encode()),
-        5: b"<</Type/Font/Subtype/Type1/BaseFont/Courier/ToUnicode 6 0 R>>",
-        6: _stream(cmap.encode()),
-        7: _stream(b"", b"/Type/XObject/Subtype/Form/BBox[0 0 10 10]"),
-        **{8 + number: field for number, field in enumerate(fields)},
-    }
-    body = b"".join(b"%d 0 obj\n%s\nendobj\n" % each for each in objects.items())
-    pdf = b"%PDF-1.7\n" + body + b"trailer\n<</Size 30/Root 1 0 R>>\nstartxref\n0\n%%EOF"
-    return read_document("pdf", pdf, plain=True).text.split("\n\n")
+    objects = [
+        b"<</Type/Catalog/Pages 2 0 R/AcroForm<</Fields[%s]>>>>" % numbers,
+        PAGES,
+        page % numbers,
+        pdf_stream(f"BT /F 10 Tf {content} ET".encode()),
+        b"<</Type/Font/Subtype/Type1/BaseFont/Courier/ToUnicode 6 0 R>>",
+        pdf_stream(cmap.encode()),
+        pdf_stream(b"", b"/Type/XObject/Subtype/Form/BBox[0 0 10 10]"),
+        *fields,
+    ]
+    return read_document("pdf", pdf_of(objects), plain=True).text.split("\n\n")
 
 
 def _at(x: float, y: float, text: str) -> str:
     return f"1 0 0 1 {x} {y} Tm ({text}) Tj "
+
+
+def _table(*rows: tuple[str, str, str]) -> str:
+    return "".join(_at(100 + 120 * x, 700 - 16 * y, cell) for y, row in enumerate(rows) for x, cell in enumerate(row))
 
 
 def test_words_of_a_script_from_right_to_left_are_whole_and_in_order_with_others_between_them() -> None:
@@ -51,33 +49,30 @@ def test_words_of_a_script_from_right_to_left_are_whole_and_in_order_with_others
 
 
 def test_a_table_of_a_script_from_right_to_left_begins_with_its_right_column() -> None:
-    rows = [("cb", "fe", "ihg"), ("4", "10", "ed"), ("7", "20", "gf"), ("8", "30", "hg")]
-    content = "".join(
-        _at(x, 700 - 16 * y, cell) for y, row in enumerate(rows) for x, cell in zip((100, 220, 340), row, strict=True)
-    )
+    content = _table(("cb", "fe", "ihg"), ("4", "10", "ed"), ("7", "20", "gf"), ("8", "30", "hg"))
     read = _read(content, dict(zip("bcdefghi", "אבגדהוזח", strict=True)))
     assert read == ["וזח\tדה\tאב\nגד\t10\t4\nהו\t20\t7\nוז\t30\t8"]
 
 
 def test_words_from_right_to_left_in_a_cell_of_another_table_stay_in_order() -> None:
-    rows = [("Wort", "Zahl", "cb fe"), ("Quai", "PDF 4", "cb"), ("Tau", "10 m", "fe cb"), ("Holz", "20 m", "fe")]
-    content = "".join(
-        _at(x, 700 - 16 * y, cell) for y, row in enumerate(rows) for x, cell in zip((100, 220, 340), row, strict=True)
-    )
-    read = _read(content, dict(zip("bcef", "אבדה", strict=True)))
+    rows = ("Wort", "Zahl", "cb fe"), ("Quai", "PDF 4", "cb"), ("Tau", "10 m", "fe cb"), ("Holz", "20 m", "fe")
+    read = _read(_table(*rows), dict(zip("bcef", "אבדה", strict=True)))
     assert read == ["Wort\tZahl\tדה אב\nQuai\tPDF 4\tאב\nTau\t10 m\tאב דה\nHolz\t20 m\tדה"]
 
 
-def test_the_letters_of_an_arabic_ligature_stay_in_their_order() -> None:
-    assert _read(_at(300, 700, "dcb"), {"b": "س", "c": "لا", "d": "م"}) == ["سلام"]
-
-
-def test_the_letters_of_a_wide_ligature_stay_on_their_line() -> None:
-    assert _read("2 0 0 1 100 700 Tm (A~nity) Tj", {"~": "ffi"}) == ["Affinity"]
-
-
-def test_characters_of_two_code_units_are_whole() -> None:
-    assert _read(_at(100, 700, "a = b"), {"a": "𝑡", "b": "𝒙"}) == ["𝑡 = 𝒙"]
+@pytest.mark.parametrize(
+    ("content", "letters", "text"),
+    [
+        # The letters of an Arabic ligature stay in their order.
+        (_at(300, 700, "dcb"), {"b": "س", "c": "لا", "d": "م"}, "سلام"),
+        # The letters of a wide ligature stay on their line.
+        ("2 0 0 1 100 700 Tm (A~nity) Tj", {"~": "ffi"}, "Affinity"),
+        # Characters of two code units are whole.
+        (_at(100, 700, "a = b"), {"a": "𝑡", "b": "𝒙"}, "𝑡 = 𝒙"),
+    ],
+)
+def test_a_letter_may_stand_for_several(content: str, letters: dict[str, str], text: str) -> None:
+    assert _read(content, letters) == [text]
 
 
 @pytest.mark.parametrize(("apart", "together"), [(0.0, 1), (1.2, 1), (0.0, 3), (2.0, 3), (3.5, 4)])
@@ -109,8 +104,7 @@ def test_values_of_several_rows_below_one_head_stay_a_table() -> None:
     heads = ((60, "Article"), (220, "Pieces"), (380, "Price"))
     content = "".join(_at(x, 700, head) for x, head in heads)
     fields = [
-        _FIELD
-        % (x, 682 - 16 * y, x + 60, 694 - 16 * y, b"%d" % (3 * y + n), b"/FT/Tx/V(%s%d)" % (b"abc"[n : n + 1], y))
+        _FIELD % (x, 682 - 16 * y, x + 60, 694 - 16 * y, b"%d%d" % (y, x), b"/FT/Tx/V(%c%d)" % ("abc"[n].encode(), y))
         for y in range(3)
         for n, (x, _) in enumerate(heads)
     ]
@@ -119,20 +113,18 @@ def test_values_of_several_rows_below_one_head_stay_a_table() -> None:
 
 def _shapes(codes: str, more: str = "") -> ReadDocument:
     """A page whose font says neither which letters its codes are nor in which order it numbers its shapes."""
-    objects = {
-        1: b"<</Type/Catalog/Pages 2 0 R>>",
-        2: b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
-        3: b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents 4 0 R/Resources<</Font<</F 5 0 R/G 8 0 R>>>>>>",
-        4: _stream(f"BT /F 10 Tf 50 700 Td <{codes}> Tj /G 10 Tf 0 -20 Td ({more}) Tj ET".encode()),
-        5: b"<</Type/Font/Subtype/Type0/BaseFont/X/Encoding/Identity-H/DescendantFonts[6 0 R]>>",
-        6: b"<</Type/Font/Subtype/CIDFontType2/BaseFont/X/CIDSystemInfo<</Registry(Adobe)/Ordering(Identity)"
+    objects = [
+        CATALOG,
+        PAGES,
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents 4 0 R/Resources<</Font<</F 5 0 R/G 8 0 R>>>>>>",
+        pdf_stream(f"BT /F 10 Tf 50 700 Td <{codes}> Tj /G 10 Tf 0 -20 Td ({more}) Tj ET".encode()),
+        b"<</Type/Font/Subtype/Type0/BaseFont/X/Encoding/Identity-H/DescendantFonts[6 0 R]>>",
+        b"<</Type/Font/Subtype/CIDFontType2/BaseFont/X/CIDSystemInfo<</Registry(Adobe)/Ordering(Identity)"
         b"/Supplement 0>>/DW 1000/FontDescriptor 7 0 R>>",
-        7: b"<</Type/FontDescriptor/FontName/X/Flags 4/FontBBox[0 -200 1000 900]/Ascent 900/Descent -200/StemV 80>>",
-        8: b"<</Type/Font/Subtype/Type1/BaseFont/Courier>>",
-    }
-    body = b"".join(b"%d 0 obj\n%s\nendobj\n" % each for each in objects.items())
-    pdf = b"%PDF-1.7\n" + body + b"trailer\n<</Size 30/Root 1 0 R>>\nstartxref\n0\n%%EOF"
-    return read_document("pdf", pdf, plain=True)
+        b"<</Type/FontDescriptor/FontName/X/Flags 4/FontBBox[0 -200 1000 900]/Ascent 900/Descent -200/StemV 80>>",
+        b"<</Type/Font/Subtype/Type1/BaseFont/Courier>>",
+    ]
+    return read_document("pdf", pdf_of(objects), plain=True)
 
 
 @pytest.mark.parametrize("codes", ["0b200369" * 5, "00240048000300560003" * 5])

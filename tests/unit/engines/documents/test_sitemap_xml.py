@@ -7,22 +7,10 @@ import pytest
 
 from gateway.domain import CrawlRequest
 from gateway.engines.documents.feeds import MAX_LOCATIONS, read_sitemap
+from tests.support.paths import GOLDEN
 from tests.support.websites import Site, engine, page, serving
 
 SITEMAP = "http://www.sitemaps.org/schemas/sitemap/0.9"
-EXTENDED = f"""<?xml version="1.0" encoding="UTF-8"?>
-<urlset xmlns="{SITEMAP}" xmlns:image="http://www.google.com/schemas/sitemap-image/1.1"
-  xmlns:video="http://www.google.com/schemas/sitemap-video/1.1"
-  xmlns:news="http://www.google.com/schemas/sitemap-news/0.9" xmlns:xhtml="http://www.w3.org/1999/xhtml">
- <url><loc> https://a.test/one </loc>
-  <image:image><image:loc>https://a.test/one.png</image:loc></image:image>
-  <video:video><video:content_loc>https://a.test/one.mp4</video:content_loc>
-   <video:player_loc>https://a.test/play?one</video:player_loc></video:video>
-  <news:news><news:title>One</news:title></news:news>
-  <xhtml:link rel="alternate" hreflang="de" href="https://a.test/eins"/></url>
- <!-- <url><loc>https://a.test/gone</loc></url> -->
- <url><loc><![CDATA[https://a.test/two?a=1&b=2]]></loc></url>
-</urlset>""".encode()
 
 
 def pages(body: bytes) -> list[str]:
@@ -33,7 +21,8 @@ def pages(body: bytes) -> list[str]:
 
 
 def test_images_videos_news_and_comments_are_no_pages() -> None:
-    assert pages(EXTENDED) == ["https://a.test/one", "https://a.test/two?a=1&b=2"]
+    extended = (GOLDEN / "feeds" / "sitemap.xml").read_bytes()
+    assert pages(extended) == ["https://a.test/one", "https://a.test/two?a=1&b=2"]
 
 
 @pytest.mark.parametrize(
@@ -103,10 +92,8 @@ def test_a_list_is_cut_at_the_protocols_limit() -> None:
 async def test_a_map_follows_packed_and_nested_indexes_and_takes_no_images(tmp_path: Path) -> None:
     site = Site({"/": page("Home", "The site has pages that no link leads to. " * 5)})
     async with serving(site), engine(tmp_path, (site.address,)) as made:
-        listed = (
-            f"<url><loc>{site.url}/hidden</loc><i:image xmlns:i='i'><i:loc>{site.url}/x.png</i:loc></i:image></url>"
-            f"<url><loc>http://other.test/</loc></url>"
-        )
+        image = f"<i:image xmlns:i='i'><i:loc>{site.url}/x.png</i:loc></i:image>"
+        listed = f"<url><loc>{site.url}/hidden</loc>{image}</url><url><loc>http://other.test/</loc></url>"
         site.pages["/robots.txt"] = (200, {}, f"Sitemap: {site.url}/index.xml".encode())
         site.pages["/index.xml"] = (200, {}, index(site, "/index.xml", "/none.xml", "/damaged.gz", "/inner.xml"))
         site.pages["/damaged.gz"] = (200, {}, b"\x1f\x8b\x08broken")
@@ -135,11 +122,9 @@ async def test_a_sitemap_that_unpacks_to_too_much_is_skipped(tmp_path: Path) -> 
 async def test_a_map_takes_addresses_of_texts_and_feeds_and_relative_ones(tmp_path: Path) -> None:
     site = Site({"/": page("Home", "The site has pages that no link leads to. " * 5)})
     async with serving(site), engine(tmp_path, (site.address,)) as made:
-        named = (
-            f"Sitemap: {site.url}/list.txt\nSitemap: {site.url}/news.xml\nSitemap: /rel.xml\nUser-agent: *\nAllow: /"
-        )
+        named = "".join(f"Sitemap: {each}\n" for each in (f"{site.url}/list.txt", f"{site.url}/news.xml", "/rel.xml"))
         item = f"<item><title>i</title><link>{site.url}/from-feed</link></item>"
-        site.pages["/robots.txt"] = (200, {}, named.encode())
+        site.pages["/robots.txt"] = (200, {}, f"{named}User-agent: *\nAllow: /".encode())
         site.pages["/list.txt"] = (200, {"Content-Type": "text/plain"}, f"{site.url}/from-text\n".encode())
         site.pages["/news.xml"] = (200, {}, f'<rss version="2.0"><channel>{item}</channel></rss>'.encode())
         site.pages["/rel.xml"] = (200, {}, b"<urlset><url><loc>/from-relative</loc></url></urlset>")

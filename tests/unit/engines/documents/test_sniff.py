@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from gateway.engines.documents.page import extract
-from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.documents.sniff import kind_of
 from gateway.engines.fetch.errors import Unreadable
+from tests.support.pdfs import drawn_pdf
+from tests.support.read_pages import content_of
 from tests.support.websites import Site
 from tests.unit.engines.crawl.test_traps import TEXT, text, why
 
@@ -23,11 +23,7 @@ async def test_broken_encodings_and_markup_are_read_as_well_as_they_can_be(tmp_p
             "/undeclared": (200, {"Content-Type": "text/html"}, latin),
             "/lying": (200, {"Content-Type": "text/html; charset=nonsense"}, latin),
             "/sjis": (200, {"Content-Type": "text/html; charset=Shift_JIS"}, shift),
-            "/bom": (
-                200,
-                {"Content-Type": "text/html; charset=latin-1"},
-                b"\xef\xbb\xbf" + f"<p>{TEXT} déjà</p>".encode(),
-            ),
+            "/bom": (200, {"Content-Type": "text/html; charset=latin-1"}, f"\ufeff<p>{TEXT} déjà</p>".encode()),
             "/nul": (200, {"Content-Type": "text/html"}, b"<p>\x00" + TEXT.encode() + b"\xff\xfe</p><table><tr><td>"),
         }
     )
@@ -41,11 +37,8 @@ async def test_broken_encodings_and_markup_are_read_as_well_as_they_can_be(tmp_p
 @pytest.mark.parametrize(
     ("kind", "body", "shown"),
     [
-        (
-            "application/json",
-            b'{"a": "\\ud83d"}',
-            '```json\n{\n  "a": "?"\n}\n```',
-        ),  # half of a pair, which no text may hold
+        # Half of a pair, which no text may hold.
+        ("application/json", b'{"a": "\\ud83d"}', '```json\n{\n  "a": "?"\n}\n```'),
         ("application/json", b'{"a": [1, 2]}', '```json\n{\n  "a": [\n    1,\n    2\n  ]\n}\n```'),
         ("text/plain", b"just <b>text</b>", "just <b>text</b>"),
         ("text/markdown", b"# Head\n\ntext", "# Head\n\ntext"),
@@ -57,29 +50,12 @@ async def test_other_kinds_of_text_are_read(tmp_path: Path, kind: str, body: byt
     assert (await text(site, tmp_path, "/x"))["raw_content"] == shown
 
 
-def pdf(text: str, title: str) -> bytes:
-    """A one-page PDF, written by hand."""
-    drawn = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET".encode()
-    objects = [
-        b"<</Type/Catalog/Pages 2 0 R>>",
-        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
-        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>>>>>",
-        b"<</Length %d>>stream\n%s\nendstream" % (len(drawn), drawn),
-        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
-        b"<</Title(%s)>>" % title.encode(),
-    ]
-    out = bytearray(b"%PDF-1.4\n")
-    places = []
-    for number, held in enumerate(objects, 1):
-        places.append(len(out))
-        out += b"%d 0 obj" % number + held + b"endobj\n"
-    table = b"".join(b"%010d 00000 n \n" % place for place in places)
-    trailer = b"trailer<</Size 7/Root 1 0 R/Info 6 0 R>>\nstartxref\n%d\n%%%%EOF" % len(out)
-    return bytes(out) + b"xref\n0 7\n0000000000 65535 f \n" + table + trailer
+def pdf(title: bytes) -> bytes:
+    return drawn_pdf("BT /F 12 Tf 72 720 Td (Words that stand in a document.) Tj ET", title)
 
 
 async def test_a_pdf_is_read_whatever_it_is_called_and_a_broken_one_says_so(tmp_path: Path) -> None:
-    body = pdf("Words that stand in a document.", "The report")
+    body = pdf(b"(The report)")
     site = Site(
         {
             "/r.pdf": (200, {"Content-Type": "application/pdf"}, body),
@@ -100,12 +76,11 @@ async def test_a_pdf_is_read_whatever_it_is_called_and_a_broken_one_says_so(tmp_
         ("application/x-gzip", f"<html><title>T</title><p>{TEXT}</p></html>".encode(), TEXT.strip()),
         ("application/octet-stream", b"plain words", "plain words"),
         ("text/html; charset=utf-8", f"<title>T</title><p>{TEXT}</p>".encode(), TEXT.strip()),  # compressed twice
-        ("application/gzip", pdf("Words that stand in a document.", "T"), "Words that stand in a document."),
+        ("application/gzip", pdf(b"(T)"), "Words that stand in a document."),
     ],
 )
 def test_a_gzip_file_is_read_as_what_it_holds(kind: str, body: bytes, shown: str) -> None:
-    page = extract(gzip.compress(body), ExtractOptions("https://a.test/2024-May.txt.gz", kind))
-    assert page["content"].strip() == shown
+    assert content_of(gzip.compress(body), "https://a.test/2024-May.txt.gz", kind).strip() == shown
 
 
 @pytest.mark.parametrize(
@@ -118,7 +93,7 @@ def test_a_gzip_file_is_read_as_what_it_holds(kind: str, body: bytes, shown: str
 )
 def test_a_gzip_file_of_anything_else_is_refused(body: bytes, why: str) -> None:
     with pytest.raises(Unreadable, match=why):
-        extract(body, ExtractOptions("https://a.test/x.tar.gz", "application/gzip"))
+        content_of(body, "https://a.test/x.tar.gz", "application/gzip")
 
 
 async def test_a_type_that_cannot_be_read_is_named(tmp_path: Path) -> None:

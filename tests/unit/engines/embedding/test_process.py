@@ -59,34 +59,18 @@ async def embed(process: EmbeddingProcess, *texts: str, key: str = "k") -> list[
 
 
 @pytest.mark.slow
-async def test_nothing_runs_before_the_first_text_and_one_process_serves_them_all() -> None:
+@pytest.mark.parametrize(
+    ("text", "words", "is_new"), [("die", "stopped while it had these texts", True), ("fail", "RuntimeError", False)]
+)
+async def test_what_fails_or_ends_the_process_costs_its_own_text_alone(text: str, words: str, is_new: bool) -> None:
     async with running() as process:
-        assert process.pid is None
+        assert process.pid is None, "nothing runs before the first text"
         assert list(await asyncio.gather(embed(process, "a"), embed(process, "bb", key="other"))) == [[1], [2]]
         first = process.pid
+        with pytest.raises(TextsFailed, match=words):
+            await embed(process, text)
         assert await embed(process, "ccc") == [3]
-        assert process.pid == first is not None
-
-
-@pytest.mark.slow
-async def test_a_process_that_dies_fails_its_texts_and_the_next_ones_have_a_new_one() -> None:
-    async with running() as process:
-        await embed(process, "a")
-        first = process.pid
-        with pytest.raises(TextsFailed, match="stopped while it had these texts"):
-            await embed(process, "die")
-        assert await embed(process, "bb") == [2]
-        assert process.pid != first
-
-
-@pytest.mark.slow
-async def test_texts_on_which_the_model_fails_leave_the_process_running() -> None:
-    async with running() as process:
-        await embed(process, "a")
-        first = process.pid
-        with pytest.raises(TextsFailed, match="RuntimeError"):
-            await embed(process, "fail")
-        assert await embed(process, "a") == [1] and process.pid == first
+        assert (process.pid != first) is is_new
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
 """Servers that send without end what is no page: their connection ends at once, and honest answers pass."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 
 import aiohttp
@@ -9,12 +9,13 @@ import pytest
 from aiohttp.client_proto import ResponseHandler
 
 from gateway.engines.fetch import bounded_connector
-from gateway.engines.fetch.address_policy import AddressPolicy
 from gateway.engines.fetch.bounded_connector import MAX_INTERIM, BoundedConnector
 from gateway.engines.fetch.errors import FetchFailed
-from gateway.engines.fetch.fetcher import Fetcher, FetchLimits
+from gateway.engines.fetch.fetcher import FetchLimits
 from gateway.engines.fetch.robots import RobotsCache
+from tests.support.fetching import fetching
 
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 CHUNKED = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n"
 INTERIM = b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n"
 WHOLE = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nread"
@@ -48,11 +49,18 @@ async def sending(first: bytes, again: bytes = b"", times: int = 20_000) -> Asyn
 
 
 async def fetched(address: str) -> bytes:
-    fetcher = Fetcher(AddressPolicy([address]), "test", FetchLimits(total_s=10))
-    try:
+    async with fetching([address], limits=FetchLimits(total_s=10)) as fetcher:
         return (await fetcher.fetch(f"http://{address}/")).body
-    finally:
-        await fetcher.close()
+
+
+@asynccontextmanager
+async def asked(serve: Serve, **options: int) -> AsyncIterator[aiohttp.ClientResponse]:
+    """The answer of a server to a request through the bounded connector."""
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server, aiohttp.ClientSession(connector=BoundedConnector(), **options) as session:  # type: ignore[arg-type]
+        url = "http://{}:{}/".format(*server.sockets[0].getsockname())
+        async with asyncio.timeout(30), session.get(url) as answer:
+            yield answer
 
 
 @pytest.mark.parametrize(
@@ -84,25 +92,18 @@ async def test_what_never_becomes_a_page_is_given_up_at_once(first: bytes, again
     ids=["length", "no last chunk", "half a chunk"],
 )
 async def test_of_a_page_that_breaks_off_what_came_is_read(answer: bytes) -> None:
-    async with sending(answer) as (address, _):
-        fetcher = Fetcher(AddressPolicy([address]), "test", FetchLimits(total_s=10))
-        try:
-            page = await fetcher.fetch(f"http://{address}/")
-            assert page.body == b"<p>words"
-            assert page.ended_early
-            with pytest.raises(FetchFailed, match="broke off"):
-                await fetcher.fetch_image(f"http://{address}/", 10_000)
-        finally:
-            await fetcher.close()
+    async with sending(answer) as (address, _), fetching([address], limits=FetchLimits(total_s=10)) as fetcher:
+        page = await fetcher.fetch(f"http://{address}/")
+        assert page.body == b"<p>words"
+        assert page.ended_early
+        with pytest.raises(FetchFailed, match="broke off"):
+            await fetcher.fetch_image(f"http://{address}/", 10_000)
 
 
 async def test_a_robots_file_that_breaks_off_allows_nothing() -> None:
-    async with sending(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nUser-agent: *\nDisallow: /a\n") as (address, _):
-        fetcher = Fetcher(AddressPolicy([address]), "test")
-        try:
-            assert not (await RobotsCache(fetcher, "test").of(f"http://{address}/")).known
-        finally:
-            await fetcher.close()
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nUser-agent: *\nDisallow: /a\n"
+    async with sending(answer) as (address, _), fetching([address]) as fetcher:
+        assert not (await RobotsCache(fetcher, "test").of(f"http://{address}/")).known
 
 
 async def test_a_page_of_which_nothing_came_has_failed() -> None:
@@ -120,10 +121,9 @@ async def test_a_few_interim_answers_and_small_chunks_are_read() -> None:
 
 
 async def test_an_answer_behind_the_answer_is_nobodys_page() -> None:
-    async with sending(WHOLE + b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged" * 3) as (address, sent):
-        fetcher = Fetcher(AddressPolicy([address]), "test")
+    forged = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged" * 3
+    async with sending(WHOLE + forged) as (address, sent), fetching([address]) as fetcher:
         assert [(await fetcher.fetch(f"http://{address}/{n}")).body for n in range(2)] == [b"read", b"read"]
-        await fetcher.close()
         assert len(sent) == 2, "its connection is not used again"
 
 
@@ -149,14 +149,11 @@ async def test_wrong_framing_behind_the_first_piece_ends_the_wait(rest: bytes) -
         await asyncio.wait_for(reader.read(), 10)  # until the other end closes: nothing here ends the wait
         writer.close()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    async with server, aiohttp.ClientSession(connector=BoundedConnector()) as session:
-        url = "http://{}:{}/".format(*server.sockets[0].getsockname())
-        async with asyncio.timeout(5), session.get(url) as answer:
-            assert await answer.content.readany() == b"read"
-            is_read.set()
-            with pytest.raises(aiohttp.ClientPayloadError):
-                await answer.content.read()
+    async with asked(serve) as answer:
+        assert await answer.content.readany() == b"read"
+        is_read.set()
+        with pytest.raises(aiohttp.ClientPayloadError):
+            await answer.content.read()
 
 
 @asynccontextmanager
@@ -177,11 +174,8 @@ async def answering(pieces: Iterable[bytes], pause_s: float | None) -> AsyncIter
         await writer.wait_closed()
         has_ended.set()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    async with server, aiohttp.ClientSession(connector=BoundedConnector(), read_bufsize=4_096) as session:
-        url = "http://{}:{}/".format(*server.sockets[0].getsockname())
-        async with asyncio.timeout(30), session.get(url) as answer:
-            yield answer
+    async with asked(serve, read_bufsize=4_096) as answer:
+        yield answer
         await asyncio.wait_for(has_ended.wait(), 10)
 
 
@@ -222,11 +216,8 @@ async def test_what_comes_behind_a_pause_is_read_although_nothing_follows_it() -
         writer.close()
         has_ended.set()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    async with server, aiohttp.ClientSession(connector=BoundedConnector(), read_bufsize=4_096) as session:
-        url = "http://{}:{}/".format(*server.sockets[0].getsockname())
-        async with asyncio.timeout(5), session.get(url) as answer:
-            assert await answer.content.readexactly(257) == b"a" * 257
-            is_read.set()
-            assert await answer.content.readexactly(4) == b"bbbb"
-        await asyncio.wait_for(has_ended.wait(), 10)
+    async with asked(serve, read_bufsize=4_096) as answer:
+        assert await answer.content.readexactly(257) == b"a" * 257
+        is_read.set()
+        assert await answer.content.readexactly(4) == b"bbbb"
+    await asyncio.wait_for(has_ended.wait(), 10)

@@ -1,13 +1,15 @@
 """Of the gateway's own operations listener, callers reach the documentation and nothing else."""
 
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
 
 import pytest
 
 from gateway.engines.fetch.address_policy import AddressPolicy, OwnListener
 from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.fetch.fetcher import Fetcher
+from tests.support.fetching import fetching
 from tests.support.websites import Site, page, serving
 from tests.unit.engines.fetch.test_ssrf import Answers
 
@@ -43,9 +45,12 @@ async def listener() -> AsyncIterator[Site]:
         yield site
 
 
-def fetcher_beside(listener: Site, *, allow: list[str] | None = None, reads_docs: bool = True) -> Fetcher:
+def beside(
+    listener: Site, allow: Sequence[str] = (), *, reads_docs: bool = True, **options: object
+) -> AbstractAsyncContextManager[Fetcher]:
+    """A fetcher that knows this listener as the gateway's own."""
     own = OwnListener(f"127.0.0.1:{listener.port}", reads_docs=reads_docs)
-    return Fetcher(AddressPolicy(allow or [], own), "test")
+    return fetching(AddressPolicy(allow, own), **options)
 
 
 async def refused(fetcher: Fetcher, url: str) -> None:
@@ -55,11 +60,10 @@ async def refused(fetcher: Fetcher, url: str) -> None:
 
 
 async def test_the_documentation_can_be_read(listener: Site) -> None:
-    fetcher = fetcher_beside(listener)
-    for path in ("/docs/", "/docs/a-page.md", "/docs/../docs/a-page.md", "/docs/?x=/../metrics", "/docs/#part"):
-        fetched = await fetcher.fetch(listener.url + path)
-        assert fetched.status == 200 and not fetched.public
-    await fetcher.close()
+    async with beside(listener) as fetcher:
+        for path in ("/docs/", "/docs/a-page.md", "/docs/../docs/a-page.md", "/docs/?x=/../metrics", "/docs/#part"):
+            fetched = await fetcher.fetch(listener.url + path)
+            assert fetched.status == 200 and not fetched.public
 
 
 @pytest.mark.parametrize("reads_docs", [True, False])
@@ -67,59 +71,52 @@ async def test_the_documentation_can_be_read(listener: Site) -> None:
 async def test_no_spelling_of_another_path_reaches_the_listener(
     listener: Site, allow: list[str], reads_docs: bool
 ) -> None:
-    fetcher = fetcher_beside(listener, allow=[*allow, f"127.0.0.1:{listener.port}"], reads_docs=reads_docs)
-    for host in own_hosts():
-        for path in (*OTHER_PATHS, *NOT_EVEN_A_URL):
-            await refused(fetcher, f"http://{host}:{listener.port}{path}")
+    async with beside(listener, [*allow, listener.address], reads_docs=reads_docs) as fetcher:
+        for host in own_hosts():
+            for path in (*OTHER_PATHS, *NOT_EVEN_A_URL):
+                await refused(fetcher, f"http://{host}:{listener.port}{path}")
     assert listener.asked == []
-    await fetcher.close()
 
 
 async def test_a_connection_kept_from_the_documentation_carries_no_other_path(listener: Site) -> None:
-    fetcher = fetcher_beside(listener, allow=EVERYTHING)
-    for host in ("127.0.0.1", "localhost"):
-        await fetcher.fetch(f"http://{host}:{listener.port}/docs/")
-        await refused(fetcher, f"http://{host}:{listener.port}/metrics")
-    await fetcher.close()
+    async with beside(listener, EVERYTHING) as fetcher:
+        for host in ("127.0.0.1", "localhost"):
+            await fetcher.fetch(f"http://{host}:{listener.port}/docs/")
+            await refused(fetcher, f"http://{host}:{listener.port}/metrics")
 
 
-async def test_no_other_name_leads_to_the_listener_even_for_documentation(listener: Site) -> None:
-    own = OwnListener(f"127.0.0.1:{listener.port}", reads_docs=True)
+@pytest.mark.parametrize("address", ["127.0.0.1", "127.0.0.2", "0.0.0.0"])
+async def test_no_other_name_leads_to_the_listener_even_for_documentation(listener: Site, address: str) -> None:
     allow = [*EVERYTHING, f"rebind.test:{listener.port}"]
-    for address in ("127.0.0.1", "127.0.0.2", "0.0.0.0"):
-        fetcher = Fetcher(AddressPolicy(allow, own), "test", resolver=Answers([address]))
+    async with beside(listener, allow, resolver=Answers([address])) as fetcher:
         for path in ("/docs/", "/metrics"):
             await refused(fetcher, f"http://rebind.test:{listener.port}{path}")
-        await fetcher.close()
     assert listener.asked == []
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_a_redirect_is_checked_at_every_hop(listener: Site, status: int) -> None:
-    fetcher = fetcher_beside(listener, allow=EVERYTHING)
-    for target in ("/metrics", "../metrics", "//127.0.0.1:{p}/metrics", "http://localhost:{p}/docs/..%2fmetrics", "/"):
-        listener.pages["/docs/away"] = (status, {"Location": target.format(p=listener.port)}, b"")
-        await refused(fetcher, f"{listener.url}/docs/away")
-    async with serving(Site()) as site:
+    hops = ("/metrics", "../metrics", "//127.0.0.1:{p}/metrics", "http://localhost:{p}/docs/..%2fmetrics", "/")
+    async with beside(listener, EVERYTHING) as fetcher, serving(Site()) as site:
+        for target in hops:
+            listener.pages["/docs/away"] = (status, {"Location": target.format(p=listener.port)}, b"")
+            await refused(fetcher, f"{listener.url}/docs/away")
         for target in (f"{listener.url}/metrics", f"http://localhost:{listener.port}/healthz"):
             site.pages["/"] = (status, {"Location": target}, b"")
             await refused(fetcher, site.url + "/")
     assert set(listener.asked) == {"/docs/away"}
-    await fetcher.close()
 
 
 async def test_the_listener_is_closed_to_callers_where_the_profile_gives_no_leave(listener: Site) -> None:
-    fetcher = fetcher_beside(listener, reads_docs=False)
-    await refused(fetcher, listener.url + "/docs/")
-    await fetcher.close()
+    async with beside(listener, reads_docs=False) as fetcher:
+        await refused(fetcher, listener.url + "/docs/")
 
 
 async def test_the_operators_list_may_open_the_documentation_and_other_ports(listener: Site) -> None:
-    async with serving(Site({"/metrics": page("Another service", "With words of its own")})) as other:
-        fetcher = fetcher_beside(listener, allow=["127.0.0.0/8"], reads_docs=False)
+    other = Site({"/metrics": page("Another service", "With words of its own")})
+    async with serving(other), beside(listener, ["127.0.0.0/8"], reads_docs=False) as fetcher:
         assert (await fetcher.fetch(listener.url + "/docs/")).status == 200
         assert (await fetcher.fetch(other.url + "/metrics")).status == 200
-        await fetcher.close()
 
 
 def test_an_ipv6_listener_is_recognised() -> None:

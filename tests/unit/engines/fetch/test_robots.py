@@ -11,9 +11,9 @@ from typing import cast
 import pytest
 from aiohttp import web
 
-from gateway.engines.fetch.address_policy import AddressPolicy
 from gateway.engines.fetch.fetcher import Fetched, Fetcher
 from gateway.engines.fetch.robots import MAX_BYTES, Robots, RobotsCache, parse
+from tests.support.fetching import fetching
 from tests.support.loop_turns import turns_of_others
 from tests.support.websites import Site, serving
 
@@ -92,12 +92,8 @@ async def test_rules_full_of_wildcards_are_bounded_and_checked_beside_the_loop()
 async def read_rules(headers: dict[str, str], body: bytes) -> tuple[Robots, str]:
     """The rules of a site with this robots.txt, read over a socket; and its URL."""
     site = Site({"/robots.txt": (200, {"Content-Type": "text/plain"} | headers, body)})
-    async with serving(site):
-        fetcher = Fetcher(AddressPolicy([site.address]), "bot")
-        try:
-            return await RobotsCache(fetcher, "bot").of(f"{site.url}/"), site.url
-        finally:
-            await fetcher.close()
+    async with serving(site), fetching([site.address]) as fetcher:
+        return await RobotsCache(fetcher, "bot").of(f"{site.url}/"), site.url
 
 
 @pytest.mark.slow
@@ -128,12 +124,8 @@ async def test_a_compressed_file_without_an_end_and_without_output_is_given_up()
         return response
 
     site = Site({"/robots.txt": endless})
-    async with serving(site):
-        fetcher = Fetcher(AddressPolicy([site.address]), "bot")
-        try:
-            robots = await RobotsCache(fetcher, "bot").of(f"{site.url}/")
-        finally:
-            await fetcher.close()
+    async with serving(site), fetching([site.address]) as fetcher:
+        robots = await RobotsCache(fetcher, "bot").of(f"{site.url}/")
     assert not robots.known and sent < 30_000_000
 
 

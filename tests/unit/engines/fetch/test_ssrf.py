@@ -11,8 +11,8 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from gateway.domain import CrawlRequest, ExtractRequest
 from gateway.engines.fetch.address_policy import AddressPolicy
 from gateway.engines.fetch.errors import NOT_PUBLIC, FetchFailed
-from gateway.engines.fetch.fetcher import Fetcher
 from gateway.engines.fetch.urls import parse_url
+from tests.support.fetching import fetching
 from tests.support.paths import GOLDEN
 from tests.support.websites import Site, engine, page, serving
 
@@ -30,14 +30,12 @@ def test_the_table_is_large_enough() -> None:
 
 
 async def test_no_vector_reaches_the_canary() -> None:
-    fetcher = Fetcher(AddressPolicy(), "test")
-    async with serving(Canary()) as canary:
+    async with serving(Canary()) as canary, fetching() as fetcher:
         for vector in VECTORS:
             with pytest.raises(FetchFailed) as caught:
                 await fetcher.fetch(vector.replace("{p}", str(canary.port)))
             assert caught.value.code == "url_refused", (vector, caught.value.message)
         assert canary.asked == []
-    await fetcher.close()
 
 
 def test_a_refused_port_is_named() -> None:
@@ -50,12 +48,11 @@ async def test_a_redirect_is_judged_like_the_first_url(status: int) -> None:
     async with serving(Canary()) as canary, serving(Site()) as site:
         targets = [f"http://{host}:{canary.port}/" for host in ("127.0.0.1", "localhost", "0x7f.1", "[::1]")]
         targets += ["http://169.254.169.254/", "file:///etc/passwd", f"//127.0.0.1:{canary.port}/", "gopher://x/"]
-        fetcher = Fetcher(AddressPolicy([site.address]), "test")
-        for target in targets:
-            site.pages["/"] = (status, {"Location": target}, b"")
-            with pytest.raises(FetchFailed):
-                await fetcher.fetch(site.url + "/")
-        await fetcher.close()
+        async with fetching([site.address]) as fetcher:
+            for target in targets:
+                site.pages["/"] = (status, {"Location": target}, b"")
+                with pytest.raises(FetchFailed):
+                    await fetcher.fetch(site.url + "/")
         assert canary.asked == []
 
 
@@ -71,9 +68,8 @@ class Answers(AbstractResolver):
         self.questions += 1
         self.asked.add(host.rstrip("."))
         found = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        return [
-            ResolveResult(hostname=host, host=ip, port=port, family=socket.AF_INET, proto=0, flags=0) for ip in found
-        ]
+        known = ResolveResult(hostname=host, host="", port=port, family=socket.AF_INET, proto=0, flags=0)
+        return [{**known, "host": ip} for ip in found]
 
     async def close(self) -> None:
         pass
@@ -81,23 +77,20 @@ class Answers(AbstractResolver):
 
 @pytest.mark.parametrize("answers", [["127.0.0.1"], ["93.184.216.34", "127.0.0.1"], ["10.0.0.1", "8.8.8.8"], []])
 async def test_a_name_with_any_private_address_is_refused(answers: list[str]) -> None:
-    async with serving(Canary()) as canary:
-        fetcher = Fetcher(AddressPolicy(), "test", resolver=Answers(answers))
+    async with serving(Canary()) as canary, fetching(resolver=Answers(answers)) as fetcher:
         with pytest.raises(FetchFailed, match="not public"):
             await fetcher.fetch(f"http://rebind.test:{canary.port}/")
-        await fetcher.close()
         assert canary.asked == []
 
 
 async def test_a_name_is_resolved_once_so_that_a_second_answer_cannot_lead_elsewhere() -> None:
     async with serving(Canary()) as canary, serving(Site({"/": "fine"})) as site:
         names = Answers(["127.0.0.1"], ["127.0.0.9"])
-        fetcher = Fetcher(AddressPolicy([f"127.0.0.1:{site.port}"]), "test", resolver=names)
-        assert (await fetcher.fetch(f"http://rebind.test:{site.port}/")).body == b"fine"
-        assert names.questions == 1
-        with pytest.raises(FetchFailed):
-            await fetcher.fetch(f"http://rebind.test:{canary.port}/")
-        await fetcher.close()
+        async with fetching([site.address], resolver=names) as fetcher:
+            assert (await fetcher.fetch(f"http://rebind.test:{site.port}/")).body == b"fine"
+            assert names.questions == 1
+            with pytest.raises(FetchFailed):
+                await fetcher.fetch(f"http://rebind.test:{canary.port}/")
         assert canary.asked == []
 
 
@@ -110,76 +103,58 @@ async def test_a_page_cannot_lure_the_engine_inside(tmp_path: Path) -> None:
             f'<base href="{inside}/"><link rel="canonical" href="{inside}/"><link rel="icon" href="{inside}/i.png">'
             f'<meta property="og:image" content="{inside}/o.png"><link rel="next" href="{inside}/n">'
         )
-        bait = (
-            f'<a href="{inside}/a">a</a><iframe src="{inside}/f"></iframe><img src="{inside}/p.png"><a href="/x">x</a>'
-        )
-        site.pages["/"] = (
-            f"<html><head><title>T</title>{head}</head><body><main>{'Words. ' * 40}{bait}</main></body></html>"
-        )
+        bait = f'<a href="{inside}/a">a</a><iframe src="{inside}/f"></iframe><img src="{inside}/p.png">'
+        body = f'<body><main>{"Words. " * 40}{bait}<a href="/x">x</a></main></body>'
+        site.pages["/"] = f"<html><head><title>T</title>{head}</head>{body}</html>"
         site.pages["/refresh"] = f'<meta http-equiv="refresh" content="0; url={inside}/">'
         site.pages["/header"] = (200, {"Refresh": f"0; url={inside}/", "Content-Type": "text/html"}, b"")
         site.pages["/robots.txt"] = (302, {"Location": f"{inside}/robots.txt"}, b"")
         site.pages["/sitemap.xml"] = f"<urlset><url><loc>{inside}/s</loc></url></urlset>"
         async with engine(tmp_path, (site.address,)) as made:
             wanted = (site.url + "/", site.url + "/refresh", site.url + "/header", inside + "/")
-            data = await made.service.extract(
-                ExtractRequest(wanted, include_images=True, include_favicon=True), made.call()
-            )
-            await made.service.crawl(CrawlRequest(site.url + "/", max_depth=3), made.call())
-            await made.service.map(CrawlRequest(site.url + "/", max_depth=3), made.call())
+            request = ExtractRequest(wanted, include_images=True, include_favicon=True)
+            data = await made.service.extract(request, made.call())
+            for tool in (made.service.crawl, made.service.map):
+                await tool(CrawlRequest(site.url + "/", max_depth=3), made.call())
         assert len(data["results"]) == 1 and len(data["failed_results"]) == 3
         assert canary.asked == []
 
 
 async def test_a_refusal_says_the_same_for_open_and_closed_ports_and_unknown_names() -> None:
-    fetcher = Fetcher(AddressPolicy(), "test")
-    async with serving(Canary()) as canary:
-        said = set()
-        for url in (
-            canary.url,
-            "http://127.0.0.1:9/".replace(":9", ":59999"),
-            "http://10.0.0.1/",
-            "http://no.invalid/",
-        ):
+    said = set()
+    async with serving(Canary()) as canary, fetching() as fetcher:
+        for url in (canary.url, "http://127.0.0.1:59999/", "http://10.0.0.1/", "http://no.invalid/"):
             with pytest.raises(FetchFailed) as caught:
                 await fetcher.fetch(url)
             said.add(caught.value.message)
-    await fetcher.close()
     assert said == {NOT_PUBLIC}
 
 
 async def test_only_the_exact_host_and_port_or_network_is_allowed() -> None:
-    async with serving(Site({"/": "one"})) as one, serving(Site({"/": "two"})) as two:
-        exact = Fetcher(AddressPolicy([one.address]), "test")
+    one, two = Site({"/": "one"}), Site({"/": "two"})
+    async with serving(one), serving(two), fetching([one.address]) as exact, fetching(["127.0.0.0/8"]) as network:
         assert (await exact.fetch(one.url)).public is False
         with pytest.raises(FetchFailed):
             await exact.fetch(two.url)
-        network = Fetcher(AddressPolicy(["127.0.0.0/8"]), "test")
         assert (await network.fetch(two.url)).body == b"two"
-        await exact.close()
-        await network.close()
 
 
 async def test_a_name_inside_an_allowed_network_is_fetched_but_never_counts_as_public() -> None:
-    async with serving(Site({"/": "inside"})) as site:
-        fetcher = Fetcher(AddressPolicy(["127.0.0.0/8"]), "test", resolver=Answers(["127.0.0.1"]))
+    site, names = Site({"/": "inside"}), Answers(["127.0.0.1"])
+    async with serving(site), fetching(["127.0.0.0/8"], resolver=names) as fetcher:
         for _ in range(2):  # the second over the same connection, without a lookup
             fetched = await fetcher.fetch(f"http://wiki.corp.test:{site.port}/")
             assert fetched.body == b"inside" and fetched.public is False
-        await fetcher.close()
 
 
 @pytest.mark.parametrize("name", ["bücher.test", "xn--bcher-kva.test", "BÜCHER.test."])
 async def test_an_international_name_is_asked_for_in_its_ascii_form(name: str) -> None:
-    async with serving(Site({"/": "Bücher"})) as site:
-        names = Answers(["127.0.0.1"])
-        fetcher = Fetcher(AddressPolicy([f"127.0.0.1:{site.port}"]), "test", resolver=names)
-        assert (await fetcher.fetch(f"http://{name}:{site.port}/")).body == "Bücher".encode()
-        await fetcher.close()
-        refusing = Fetcher(AddressPolicy(), "test", resolver=names)
+    names = Answers(["127.0.0.1"])
+    async with serving(Site({"/": "Bücher"})) as site, fetching(resolver=names) as refusing:
+        async with fetching([site.address], resolver=names) as fetcher:
+            assert (await fetcher.fetch(f"http://{name}:{site.port}/")).body == "Bücher".encode()
         with pytest.raises(FetchFailed, match="not public"):
             await refusing.fetch(f"http://{name}:{site.port}/")
-        await refusing.close()
     assert names.asked == {"xn--bcher-kva.test"}
 
 
@@ -198,7 +173,6 @@ async def test_an_endpoint_that_is_allowed_sees_no_cookies_or_credentials_of_ano
 
     async with serving(Site({"/": handler})) as two, serving(Site()) as one:
         one.pages["/"] = (302, {"Location": two.url.replace("127.0.0.1", "localhost") + "/", "Set-Cookie": "a=b"}, b"")
-        fetcher = Fetcher(AddressPolicy(["127.0.0.0/8", "::1/128"]), "test")
-        await fetcher.fetch(one.url + "/")
-        await fetcher.close()
+        async with fetching(["127.0.0.0/8", "::1/128"]) as fetcher:
+            await fetcher.fetch(one.url + "/")
     assert seen == [""]

@@ -15,14 +15,8 @@ pytestmark = pytest.mark.slow  # a network namespace of its own, once
 
 @pytest.fixture(scope="module")
 def said() -> dict[str, Any]:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.support.ssrf_namespace"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=90,
-        check=False,
-    )
+    command = [sys.executable, "-m", "tests.support.ssrf_namespace"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=90, check=False)
     if done.returncode == NOT_PERMITTED:
         pytest.skip("this machine permits no network namespaces")
     assert done.returncode == 0, done.stderr[-2000:]

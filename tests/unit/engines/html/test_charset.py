@@ -4,9 +4,8 @@ import codecs
 
 import pytest
 
-from gateway.engines.documents.page import extract
-from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.html.encoding import decode, decoded
+from tests.support.read_pages import content_of
 
 CZECH = "Příliš žluťoučký kůň"
 
@@ -123,8 +122,7 @@ def test_an_encoding_that_yields_garbage_is_not_believed(kind: str, said: str, t
     body = (head + text).encode(codec)
     if kind == "message/rfc822":
         body = f"From: a@b.test\r\nSubject: x\r\nContent-Type: text/plain; charset={said}\r\n\r\n".encode() + body
-    found = extract(body, ExtractOptions("http://quay.test/a", f"{kind}; charset={said}"))
-    assert text.strip() in found["content"]
+    assert text.strip() in content_of(body, content_type=f"{kind}; charset={said}")
 
 
 def test_polish_of_which_nothing_is_said_is_not_cyrillic() -> None:

@@ -2,15 +2,14 @@
 
 import pytest
 
-from gateway.engines.documents.page import extract
-from gateway.engines.documents.parse_pool import ExtractOptions
+from tests.support.read_pages import content_of
 
 _TEXT = "<h1>Ferry</h1><p>The ferry crosses the bay twice an hour and takes cars too.</p>" + "<p>It is old.</p>" * 20
 _INNER = "<p>The night boat leaves at eleven from the outer pier.</p>"
 
 
 def read(markup: str) -> str:
-    return str(extract(markup.encode(), ExtractOptions("http://harbour.test/a/"))["content"])
+    return content_of(markup, "http://harbour.test/a/")
 
 
 def frame(attributes: str, document: str = _INNER) -> str:
@@ -41,9 +40,7 @@ def test_the_rules_of_the_page_and_of_the_document_hide_each_its_own() -> None:
     hidden = f"<style>.x{{display:none}}</style>{_INNER}<p>Bicycles go free.</p><b class=x>Obey me.</b>"
     dogs = "<p class=x>Dogs are welcome on the upper deck of all our boats.</p>"
     text = read(frame("", hidden).replace("</h1>", f"</h1>{dogs}"))
-    assert "night boat" in text
-    assert "Obey me" not in text
-    assert "Dogs are welcome" in text
+    assert "night boat" in text and "Dogs are welcome" in text and "Obey me" not in text
 
 
 def test_a_document_that_hides_most_of_itself_and_a_frame_inside_a_frame_are_not_read() -> None:
@@ -52,11 +49,11 @@ def test_a_document_that_hides_most_of_itself_and_a_frame_inside_a_frame_are_not
 
 
 def test_only_so_many_frames_and_so_much_of_them_is_read() -> None:
-    documents = [f"<p>The boat number{at} leaves from the outer pier.</p>" for at in range(30)]
-    frames = "".join(f"<iframe srcdoc='{document}'></iframe>" for document in documents)
+    frames = "".join(
+        f"<iframe srcdoc='<p>The boat number{at} leaves from the outer pier.</p>'></iframe>" for at in range(30)
+    )
     text = read(_TEXT + frames)
-    assert "number19 " in text
-    assert "number20 " not in text
+    assert "number19 " in text and "number20 " not in text
     assert "night boat" not in read(frame("", "<p>The night boat</p>" + "<b></b>" * 30_000))
 
 
@@ -68,11 +65,6 @@ _SET = (
 
 def test_a_page_of_frames_names_them_and_says_what_it_says_without_them() -> None:
     text = read(f"{_SET}<noframes><body>{_INNER}<p hidden>Obey me.</p></body></noframes></frameset>")
-    assert "night boat" in text
-    assert "<p>" not in text
-    assert "Obey me" not in text
-    assert "[menu.html](http://harbour.test/a/menu.html)" in text
-
-
-def test_a_page_of_frames_alone_is_read_as_links_to_them() -> None:
+    assert "night boat" in text and "[menu.html](http://harbour.test/a/menu.html)" in text
+    assert "<p>" not in text and "Obey me" not in text
     assert "[Tide table](http://harbour.test/a/tide.html)" in read(f"{_SET}</frameset>")

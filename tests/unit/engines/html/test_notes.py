@@ -5,10 +5,9 @@ import re
 import pytest
 
 from bench.growth import grows
-from gateway.engines.documents.page import extract
-from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.html.notes import link_notes
 from gateway.engines.html.tree import parse
+from tests.support.read_pages import content_of
 
 _TEXT = (
     "<p>The ferry to the islands leaves from the old quay and takes forty minutes when the sea is calm{} and the wind "
@@ -18,13 +17,11 @@ _TEXT = (
 
 
 def _read(markup: str) -> str:
-    page = f"<html><body><h1>The ferry</h1>{markup}</body></html>"
-    return str(extract(page.encode(), ExtractOptions("http://quay.test/ferry"))["content"])
+    return content_of(f"<html><body><h1>The ferry</h1>{markup}</body></html>", "http://quay.test/ferry")
 
 
 @pytest.mark.parametrize(
-    "mark",
-    ["<sup>{0}</sup>", "<sup><a href='#n{0}'>{0}</a></sup>", "<a href='#n{0}'><sup>[{0}]</sup></a>"],
+    "mark", ["<sup>{0}</sup>", "<sup><a href='#n{0}'>{0}</a></sup>", "<a href='#n{0}'><sup>[{0}]</sup></a>"]
 )
 @pytest.mark.parametrize(
     "notes",
@@ -47,8 +44,7 @@ def _read(markup: str) -> str:
 )
 def test_a_note_is_read_wherever_it_stands(place: str, notes: str, mark: str) -> None:
     text = _read(place.format(_TEXT.format(mark.format(1), mark.format(2)), notes))
-    assert "calm[^1] and" in text
-    assert "mate[^2], who" in text
+    assert "calm[^1] and" in text and "mate[^2], who" in text
     assert re.search(r"(?m)^\[\^1\]: By the log\.$", text)
     assert re.search(r"(?m)^\[\^2\]: Against one vote\.$", text)
 
@@ -76,8 +72,8 @@ def test_what_stands_between_two_notes_belongs_to_the_first() -> None:
 
 
 def test_numbers_without_notes_are_parted_from_their_words_and_powers_are_not() -> None:
-    assert "calm[1] and" in (text := _read(f"<main>{_TEXT.format('<sup>1</sup>', '<sup>2</sup>')}</main>"))
-    assert "mate[2], who" in text
+    text = _read(f"<main>{_TEXT.format('<sup>1</sup>', '<sup>2</sup>')}</main>")
+    assert "calm[1] and" in text and "mate[2], who" in text
     assert "12 km2 of" in _read("<p>The lake has 12 km<sup>2</sup> of water and 10<sup>3</sup> boats on it.</p>")
 
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.engines.documents.page import extract
-from gateway.engines.documents.parse_pool import ExtractOptions
+from tests.support.read_pages import content_of
 
 _PROSE = (
     "The canal joins two rivers and climbs a hill by eleven locks, each of which was dug by hand. Boats wait below the "
@@ -24,7 +23,6 @@ ODDITIES = _ODDITY.findall((Path(__file__).parent / "oddities.txt").read_text("u
 @pytest.mark.parametrize(("part", "patterns"), [row[1:] for row in ODDITIES], ids=[row[0] for row in ODDITIES])
 def test_what_a_person_reads_is_in_the_markdown(part: str, patterns: str) -> None:
     markup = part if re.search("<(title|html|body)>|PROSE", part, re.IGNORECASE) else _PAGE.format(part)
-    page = extract(markup.replace("PROSE", _PROSE).encode(), ExtractOptions("https://canal.test/locks/", "text/html"))
-    text = f"\n{page['content']}\n"
+    text = f"\n{content_of(markup.replace('PROSE', _PROSE), 'https://canal.test/locks/')}\n"
     wrong = [line for line in patterns.splitlines() if (re.search(line[2:], text) is None) == (line[0] == "+")]
     assert not wrong, text

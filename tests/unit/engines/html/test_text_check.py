@@ -6,16 +6,14 @@ import random
 import struct
 import tarfile
 import zipfile
-import zlib
 from collections.abc import Callable
 
 import pytest
 
-from gateway.engines.documents.page import extract
-from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.fetch.errors import Unreadable
 from gateway.engines.html.tree import holdable
 from tests.support.paths import GOLDEN
+from tests.support.read_pages import content_of, page_of
 
 PROSE = "The gateway reads pages, and what is no page it refuses. "
 LANGUAGES = {
@@ -39,15 +37,6 @@ def uniform(size: int, seed: int) -> bytes:
     return random.Random(seed).randbytes(size)
 
 
-def picture(width: int, height: int) -> bytes:
-    rows = b"".join(b"\0" + uniform(3 * width, row) for row in range(height))
-    chunks = ((b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)), (b"IDAT", zlib.compress(rows)))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-        for kind, data in (*chunks, (b"IEND", b""))
-    )
-
-
 def zipped() -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -69,7 +58,6 @@ def tarred() -> bytes:
 BINARY: dict[str, Callable[[], bytes]] = {
     "noise": lambda: uniform(50_000, 1),
     "little noise": lambda: uniform(300, 2),
-    "picture": lambda: picture(60, 60),
     "tiny gif": lambda: bytes.fromhex("474946383961010001008000") + b"\xff\xff\xff" + b"\0" * 12,
     "real picture": (GOLDEN / "ocr-sample.png").read_bytes,
     "gzip": lambda: gzip.compress(uniform(9_000, 3) + PROSE.encode() * 100),
@@ -92,13 +80,13 @@ def test_binary_content_is_refused_whatever_text_it_is_said_to_be(name: str) -> 
     content = BINARY[name]()
     for content_type in CONTENT_TYPES:
         with pytest.raises(Unreadable, match=r"not text|cannot be read") as caught:
-            extract(content, ExtractOptions("http://a.test/x", content_type))
+            page_of(content, content_type=content_type)
         assert caught.value.code == "unsupported_type"
 
 
 def test_noise_is_refused_in_an_encoding_of_two_bytes_that_lacks_few_characters() -> None:
     with pytest.raises(Unreadable, match="not text"):
-        extract(uniform(50_000, 9), ExtractOptions("http://a.test/x", "text/html; charset=utf-16le"))
+        page_of(uniform(50_000, 9), content_type="text/html; charset=utf-16le")
 
 
 @pytest.mark.parametrize("kind", ["text/html", "text/plain"])
@@ -107,8 +95,7 @@ def test_text_of_any_language_and_encoding_is_read(name: str, kind: str) -> None
     text, encoding = LANGUAGES[name]
     markup = f"<html><title>t</title><body><main><p>{text * 400}</p></main></body></html>"
     body = (markup if kind == "text/html" else text * 400).encode(encoding)
-    page = extract(body, ExtractOptions("http://a.test/x", f"{kind}; charset={encoding}"))
-    assert text.split()[0] in page["content"]
+    assert text.split()[0] in content_of(body, content_type=f"{kind}; charset={encoding}")
 
 
 @pytest.mark.parametrize(
@@ -118,9 +105,7 @@ def test_text_of_any_language_and_encoding_is_read(name: str, kind: str) -> None
         "\x1b[32mok\x1b[0m 12 passed\n\x1b[31mfailed\x1b[0m 1\n" * 200,
         "RFC 1149\f\n" + PROSE * 40 + "\f" + PROSE * 40,
         PROSE * 20 + "\0" + PROSE * 20,
-        "".join(
-            f"line {number} of a table that ends its rows with a NUL for its own reasons\0\n" for number in range(90)
-        ),
+        "".join(f"line {at} of a table that ends its rows with a NUL for its own reasons\0\n" for at in range(90)),
         "x",
         "\0",
         "\ue001 \ue002 Download \ue003 Search " + PROSE * 3,
@@ -128,28 +113,18 @@ def test_text_of_any_language_and_encoding_is_read(name: str, kind: str) -> None
     ids=["man page", "colours", "form feeds", "a stray NUL", "NULs of a table", "one letter", "one NUL", "icons"],
 )
 def test_odd_but_readable_text_is_read(text: str) -> None:
-    extract(text.encode(), ExtractOptions("http://a.test/x", "text/x-log; charset=utf-8"))
+    page_of(text, content_type="text/x-log; charset=utf-8")
 
 
 def test_a_french_page_that_declares_the_wrong_encoding_is_still_read() -> None:
     body = LANGUAGES["french"][0].encode("cp1252") * 100
-    assert "pressés" in extract(body, ExtractOptions("http://a.test/x", "text/plain"))["content"]
-    assert "presss" not in extract(body, ExtractOptions("http://a.test/x", "text/plain; charset=utf-8"))["content"]
+    assert "pressés" in content_of(body, content_type="text/plain")
+    assert "presss" not in content_of(body, content_type="text/plain; charset=utf-8")
 
 
 ODD = [
-    "\x05",
-    "\x0c",
-    "\ufffe",
-    "&#5;",
-    "&#11",
-    "&#x0c;",
-    "&#X0001F;",
-    "&#xFFFE;",
-    "&#65535;",
-    "&#0000000000005;",
-    "&#0;",
-]
+    "\x05", "\x0c", "\ufffe", "&#5;", "&#11", "&#x0c;", "&#X0001F;", "&#xFFFE;", "&#65535;", "&#0000000000005;", "&#0;",
+]  # fmt: skip
 PLACES = [
     "<main><h1>H</h1><p>Some text of a page</p></main>{}<!--><p>a</p>-->{}<p>b",
     "<p>x{}<script>y</script>{}z</p><title>a{}</title><a href='x{}'>l{}</a><pre>{}</pre>",
@@ -159,9 +134,9 @@ PLACES = [
 
 @pytest.mark.parametrize("odd", ODD)
 def test_characters_that_no_tree_can_hold_cost_no_page(odd: str) -> None:
-    options = ExtractOptions("http://a.test/", "text/html; charset=utf-8", links=True, images=True)
     for place in PLACES:
-        assert extract(place.format(*[odd] * 9).encode(), options)["kind"] == "html"
+        page = page_of(place.format(*[odd] * 9), content_type="text/html; charset=utf-8", links=True, images=True)
+        assert page["kind"] == "html"
 
 
 def test_references_to_characters_that_a_tree_holds_are_left_alone() -> None:

@@ -2,15 +2,14 @@
 
 import pytest
 
-from gateway.engines.documents.page import extract
-from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.html.tree import as_html
+from tests.support.read_pages import content_of
 
 _TEXT = "The ferry leaves from the northern quay at nine, and again at noon on all working days of the week."
 
 
 def read(markup: str, content_type: str) -> str:
-    return str(extract(markup.encode(), ExtractOptions("http://h.test/", content_type=content_type))["content"])
+    return content_of(markup, content_type=content_type)
 
 
 @pytest.mark.parametrize("empty", ['<script src="a.js"/>', "<title/>", "<style />", "<textarea/>", "<iframe src='x'/>"])
@@ -20,9 +19,8 @@ def test_an_empty_element_of_xhtml_swallows_nothing(empty: str) -> None:
 
 
 def test_cdata_is_text_in_xml() -> None:
-    page = (
-        f"<html xmlns='http://www.w3.org/1999/xhtml'><body><p>{_TEXT}</p><p><![CDATA[5 < 6 & more]]></p></body></html>"
-    )
+    body = f"<body><p>{_TEXT}</p><p><![CDATA[5 < 6 & more]]></p></body>"
+    page = f"<html xmlns='http://www.w3.org/1999/xhtml'>{body}</html>"
     assert read(page, "application/xhtml+xml") == f"{_TEXT}\n\n5 < 6 & more"
     assert as_html("a<![CDATA[b") == "a<![CDATA[b"
 

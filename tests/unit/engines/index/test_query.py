@@ -1,37 +1,10 @@
-"""Ranking: large indexes, words, names and kinds of pages in a query."""
-
-import itertools
-from pathlib import Path
+"""What a query asks for: its words, names and language, a message, kinds of pages, and what defines a name."""
 
 import pytest
 
-from gateway.engines.index import ranking
-from gateway.engines.index.candidates import ranked_passages
-from gateway.engines.index.database import open_database
-from gateway.engines.index.page_rows import IndexedPage
-from gateway.engines.index.query import IndexQuery, QueryTerms, query_terms
-from gateway.engines.index.signals import is_message, lasting_text, page_prior
-from gateway.engines.index.sqlite_reader import SqliteReader
-from gateway.engines.index.store import PageIndex
-from tests.support.searched import found_names
-
-
-async def test_the_scores_of_two_queries_add_up_to_those_of_one_for_all_words(tmp_path: Path) -> None:
-    index = PageIndex(tmp_path / "i.db")
-    texts = ["apple pear", "apple apple fig", "fig plum", "plum pear pear nut", "nut"]
-    await index.add([IndexedPage(f"https://a.test/{n}", f"Page {n}", text) for n, text in enumerate(texts)])
-    await index.close()
-    connection = open_database(tmp_path / "i.db")
-    try:
-
-        def scores(*words: str) -> dict[int, float]:
-            ranked = ranked_passages(SqliteReader(connection, ("",)), IndexQuery("", ("",)), QueryTerms(words, ()))
-            return {each.row: each.score for each in ranked}
-
-        first, more, whole = scores("apple", "pear"), scores("fig", "nut"), scores("apple", "pear", "fig", "nut")
-    finally:
-        connection.close()
-    assert {row: first.get(row, 0) + more.get(row, 0) for row in first | more} == pytest.approx(whole)
+from gateway.engines.index.query import is_english, query_terms
+from gateway.engines.index.signals import defines, is_message, lasting_text, page_prior
+from gateway.engines.words.text import MARK
 
 
 @pytest.mark.parametrize(
@@ -47,60 +20,58 @@ async def test_the_scores_of_two_queries_add_up_to_those_of_one_for_all_words(tm
         ("don't panic", ("don't", "panic")),
     ],
 )
-def test_names_are_looked_up_whole_and_in_parts_and_stop_words_only_when_alone(
-    text: str, words: tuple[str, ...]
-) -> None:
+def test_names_are_looked_up_whole_and_in_parts_and_stop_words_if_alone(text: str, words: tuple[str, ...]) -> None:
     assert query_terms(text).words == words
 
 
-@pytest.mark.parametrize(
-    ("path", "title", "query", "lowered"),
-    [
-        ("guide/install.html", "Installing", "install", False),
-        ("genindex.html", "Index", "install", True),
-        ("doc_backlink_crossref.html", "Backlink Crossreference", "install", True),
-        ("_modules/pkg/core.html", "pkg.core", "install", True),
-        ("_modules/pkg/core.html", "pkg.core", "source code of pkg.core", False),
-        ("whatsnew/3.11.html", "What's New In 3.11", "install", True),
-        ("whatsnew/3.11.html", "What's New In 3.11", "what's new in 3.11", False),
-        ("releases/4.2.html", "4.2 release notes", "release notes 4.2", False),
-        ("blog/index.html", "A blog", "install", False),
-    ],
-)
-def test_listings_sources_and_release_notes_rank_behind_guides_unless_they_are_asked_for(
-    path: str, title: str, query: str, lowered: bool
-) -> None:
-    assert (page_prior(query)(f"https://a.test/{path}", title) < 1) == lowered
+@pytest.mark.parametrize("query", ["how do I set printers up", "kubectl printr", "packages of the system"])
+def test_an_english_query_is_looked_up_by_its_words_alone(query: str) -> None:
+    assert all(not pair.endswith(MARK) or pair[:-1] in ("kubectl", "printr") for pair in query_terms(query).pairs)
+
+
+ENGLISH = (
+    "how do I set printers up", "lru_cache maxsize", "git rebase --autosquash", "KeepAliveTimeout",
+    "x86 sse2 intrinsics", "Archive",
+)  # fmt: skip
+OTHER = (
+    "Zeitzone einstellen", "wie entferne ich ein Paket", "произношение слова debian", "パッケージ apt",
+    "Verschlüsselung",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("query", ENGLISH + OTHER)
+def test_a_query_is_english_unless_its_words_tell_otherwise(query: str) -> None:
+    assert is_english(query) is (query in ENGLISH)
 
 
 @pytest.mark.parametrize(
-    ("url", "query", "raised"),
+    ("url", "title", "query", "place"),
     [
-        ("https://www.postgresql.org/docs/16/sql-copy.html", "postgres load a csv file", True),
-        ("https://docs.test/django/ref/csrf.html", "django forms", True),
-        ("https://docs.test/django/ref/csrf.html", "csrf ref", False),
-        ("https://docs.python.org/3/library/re.html", "python docs", True),
-        ("https://docs.sqlite.org/lang.html", "python docs", False),
-        ("https://tooling.test/a", "tool", True),
-        ("https://internationalisation.test/a", "int", False),
-        ("https://127.0.0.1:8080/page", "8080 127", False),
-        ("https://a.test/python", "python", False),
+        # Listings, sources and release notes rank behind guides (-1) unless they are asked for.
+        ("a.test/guide/install.html", "Installing", "install", 0),
+        ("a.test/genindex.html", "Index", "install", -1),
+        ("a.test/doc_backlink_crossref.html", "Backlink Crossreference", "install", -1),
+        ("a.test/_modules/pkg/core.html", "pkg.core", "install", -1),
+        ("a.test/_modules/pkg/core.html", "pkg.core", "source code of pkg.core", 0),
+        ("a.test/whatsnew/3.11.html", "What's New In 3.11", "install", -1),
+        ("a.test/whatsnew/3.11.html", "What's New In 3.11", "what's new in 3.11", 0),
+        ("a.test/releases/4.2.html", "4.2 release notes", "release notes 4.2", 1),
+        ("a.test/blog/index.html", "A blog", "install", 0),
+        # Pages of the site that a query names are raised (1).
+        ("www.postgresql.org/docs/16/sql-copy.html", "A page", "postgres load a csv file", 1),
+        ("docs.test/django/ref/csrf.html", "A page", "django forms", 1),
+        ("docs.test/django/ref/csrf.html", "A page", "csrf ref", 0),
+        ("docs.python.org/3/library/re.html", "A page", "python docs", 1),
+        ("docs.sqlite.org/lang.html", "A page", "python docs", 0),
+        ("tooling.test/a", "A page", "tool", 1),
+        ("internationalisation.test/a", "A page", "int", 0),
+        ("127.0.0.1:8080/page", "A page", "8080 127", 0),
+        ("a.test/python", "A page", "python", 0),
     ],
 )
-def test_pages_of_the_site_that_a_query_names_are_raised(url: str, query: str, raised: bool) -> None:
-    assert (page_prior(query)(url, "A page") > 1) is raised
-
-
-_MESSAGE_PAGES = [
-    ("rare", "quota " * 3 + "is counted for every account."),
-    ("whole", "The message disk quota exceeded means that a user has written too much. " + "More text follows. " * 4),
-    *[(f"disk{n}", "A disk of an account has exceeded nothing and is well.") for n in range(4)],
-    *[(f"other{n}", "Engines turn and wheels follow them.") for n in range(12)],
-]
-
-
-async def test_a_page_with_the_whole_message_ranks_before_one_that_repeats_its_rarest_word(tmp_path: Path) -> None:
-    assert (await found_names(tmp_path, _MESSAGE_PAGES, "disk quota exceeded"))[0] == "whole"
+def test_the_kind_and_the_site_of_a_page_raise_or_lower_it(url: str, title: str, query: str, place: int) -> None:
+    prior = page_prior(query)(f"https://{url}", title)
+    assert (prior > 1) - (prior < 1) == place
 
 
 @pytest.mark.parametrize(
@@ -126,10 +97,6 @@ def test_a_label_or_the_name_of_an_exception_makes_a_query_a_message(query: str,
     assert is_message(query) is expected
 
 
-_MANUAL = "This section of the manual is about something else, which takes a few words to tell. " * 6
-_PARTS = ("Sails", "Anchors", "Keels")
-
-
 @pytest.mark.parametrize(
     ("message", "left"),
     [
@@ -148,96 +115,21 @@ def test_of_a_message_what_differs_each_time_is_left_out(message: str, left: str
     assert " ".join(lasting_text(message).split()) == left
 
 
-async def test_a_message_is_found_by_what_it_always_says(tmp_path: Path) -> None:
-    pages = [
-        ("numbers", "Release 31 of 2024-05-06 fixed 17 defects, 42 of them old, 17 new and 31 reported by 99 users."),
-        ("answer", "When the queue is stalled, nothing is delivered. " + _MANUAL),
-        *[(f"other{n}", f"The queue of wheels turns, {n} at a time.") for n in range(12)],
-    ]
-    message = "2024-05-06 17:31:42 [99] error: 31 17 42 99: queue stalled"
-    assert (await found_names(tmp_path, pages, message))[0] == "answer"
-
-
 @pytest.mark.parametrize(
-    ("query", "first"),
-    [("what are the sails and the anchors and the keels for", "boats"), ("sails anchors keels", "rope")],
+    ("name", "headings", "body", "is_defined"),
+    [
+        ("permitlocalcommand", "", "\n PermitLocalCommand \n\nAllow local commands. The default is no.", True),
+        ("max workers", "Settings Pool", "  max  workers  ( integer )\n\nHow many there may be.", True),
+        ("s ififo", "stat", "Other.\n\n stat.S  IFIFO \n\nFIFO.", True),
+        ("rewritebase", "mod rewrite RewriteBase Directive", "Sets the base.", True),
+        ("port", "", "Ciphers\n\n Port \n\n ProxyCommand \n\n User \n\n", False),
+        ("port", "", "-  Port \n\nThe next paragraph is a sentence.", False),
+        ("port", "", "This sentence is about a port.\n\nAnd so is this one. Truly.", False),
+        ("port", "", " Ports \n\nSeveral of them. Many.", False),
+        ("port", "Port numbers of well known services", "None of them.", False),
+        ("port", "", "port\nfollows without a blank line. So no term.", False),
+        ("port", "", " port ", False),
+    ],
 )
-async def test_for_a_sentence_the_whole_page_counts_beside_its_best_passage(
-    tmp_path: Path, query: str, first: str
-) -> None:
-    sections = [f"## {part}\n\n" + f"{part} are kept, as {part} of every size are. " * 25 for part in _PARTS]
-    pages = [
-        ("boats", "\n\n".join(sections)),
-        ("rope", "Sails are tied to anchors and keels by ropes. " + "Ropes are long. " * 50),
-        *[(f"other{n}", f"Wheels turn and engines follow, {n} at a time. " * 10) for n in range(12)],
-    ]
-    assert (await found_names(tmp_path, pages, query))[0] == first
-
-
-@pytest.mark.parametrize(
-    ("query", "page"),
-    [("삭제한 파일 복원", "korean"), ("ﾒﾓﾘﾘｰｸ", "japanese"), ("ブランチ", "japanese2"), ("端口被占用", "chinese")],
-)
-async def test_pages_without_latin_words_are_found_in_each_way_of_writing(
-    tmp_path: Path, query: str, page: str
-) -> None:
-    pages = [
-        ("korean", "삭제한 파일을 복원하려면 백업 목록에서 날짜를 선택하십시오."),
-        ("japanese", "使用量が増え続ける場合はメモリリークの可能性があります。"),
-        ("japanese2", "変更を別のブランチに取り込むにはマージを使います。"),
-        ("chinese", "如果端口已被占用,启动容器时会报错。"),
-    ]
-    assert (await found_names(tmp_path, pages, query))[0] == page
-
-
-async def test_a_page_of_one_passage_is_not_behind_for_the_passages_that_it_has_not(tmp_path: Path) -> None:
-    sections = [f"## Part {n}\n\n{'Ebb and flow are told here. ' * 40}The tide turns amber." for n in range(3)]
-    pages = [
-        ("short", f"{'Ebb and flow are told here. ' * 22}The tide turns amber."),
-        ("manual", "\n\n".join(sections)),
-        *[(f"other{n}", f"Wheels turn and engines follow, {n} at a time.") for n in range(12)],
-    ]
-    assert (await found_names(tmp_path, pages, "amber tide"))[0] == "short"
-
-
-_COMMON_PAGES = [
-    ("both", "A tide that carries amber to the shore."),
-    *[(f"tide{n}", "The tide, the tide of every day.") for n in range(30)],
-    *[(f"amber{n}", "Amber, amber of every colour.") for n in range(30)],
-]
-
-
-@pytest.mark.parametrize("query", ["amber tide", "a tide of amber shipped 教程"])
-async def test_a_large_index_ranks_old_pages_that_hold_two_common_words(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, query: str
-) -> None:
-    monkeypatch.setattr(SqliteReader, "large", 10)
-    monkeypatch.setattr(SqliteReader, "row_budget", 10)
-    assert (await found_names(tmp_path, _COMMON_PAGES, query))[0] == "both"
-
-
-async def test_a_large_index_finds_pages_by_chinese_pairs_beside_common_words(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(SqliteReader, "large", 10)
-    monkeypatch.setattr(SqliteReader, "row_budget", 10)
-    pages = [("chinese", "教程 for everybody"), *_COMMON_PAGES]
-    assert "chinese" in await found_names(tmp_path, pages, "amber tide 教程")
-
-
-async def test_a_score_does_not_depend_on_the_number_of_results(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A lower page that fits better lifts the score of the first, also where it is not shown."""
-    fits = itertools.cycle((0.1, 0.3, 0.5, 0.5, 0.5))
-    monkeypatch.setattr(ranking, "_fit", lambda hit, page, asked: next(fits))
-    index = PageIndex(tmp_path / "i.db")
-    texts = [f"{'The harbour and its tide. ' * (6 - at)} {'Ships come and go. ' * 20}" for at in range(5)]
-    await index.add([IndexedPage(f"https://a.test/{at}", f"Page {at}", text) for at, text in enumerate(texts)])
-    scores = [
-        [hit.score for hit in await index.search(IndexQuery("harbour tide", ("",), count=count))]
-        for count in (1, 2, 10)
-    ]
-    assert list(map(len, scores)) == [1, 2, 5] and scores[-1][0] == 0.5
-    assert all(fewer == scores[-1][: len(fewer)] for fewer in scores)
-    await index.close()
+def test_a_term_or_the_last_heading_defines_a_name(name: str, headings: str, body: str, is_defined: bool) -> None:
+    assert defines(name, headings, body) is is_defined

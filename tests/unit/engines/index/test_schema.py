@@ -16,39 +16,30 @@ from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.query import IndexQuery, owner_token
 from gateway.engines.index.store import PageIndex
 from tests.support.full_disk import NOT_PERMITTED
-from tests.support.paths import ROOT
+from tests.support.paths import GOLDEN, ROOT
+from tests.support.searched import pages_of
 
-# The first shape in full, as files in the field have it: kept here so that an edit of STEPS cannot change it unseen.
-FIRST_SHAPE = """
-CREATE TABLE pages (
-  id INTEGER PRIMARY KEY, url TEXT NOT NULL, owner TEXT NOT NULL, host TEXT NOT NULL, title TEXT NOT NULL,
-  published TEXT, fetched_at REAL NOT NULL, favicon TEXT, hash TEXT NOT NULL, content BLOB NOT NULL,
-  UNIQUE (url, owner)
-);
-CREATE INDEX pages_by_age ON pages (fetched_at);
-CREATE VIRTUAL TABLE search USING fts5(
-  title, headings, body, url, cjk, owner, tokenize = 'porter unicode61 remove_diacritics 2'
-);
-CREATE VIRTUAL TABLE vocabulary USING fts5vocab(search, row);
-PRAGMA user_version = 1;
-"""
+FIRST_SHAPE = (GOLDEN / "index_first_shape.sql").read_text()
+
+
+def connected(path: Path) -> contextlib.closing[sqlite3.Connection]:
+    return contextlib.closing(sqlite3.connect(path, isolation_level=None))
 
 
 def first_shape(path: Path) -> None:
     """A file as the first version wrote it, with one page in it."""
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+    with connected(path) as connection:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.executescript(FIRST_SHAPE)
         values = (1, "https://old.test/1", "", "old.test", "Old", None, 2e9, None, "h", zlib.compress(b"old words"))
         connection.execute("INSERT INTO pages VALUES (?,?,?,?,?,?,?,?,?,?)", values)
         words = (1, "Old", "", "old words", "https://old.test/1", "", owner_token(""))
-        connection.execute(
-            "INSERT INTO search (rowid, title, headings, body, url, cjk, owner) VALUES (?,?,?,?,?,?,?)", words
-        )
+        columns = "rowid, title, headings, body, url, cjk, owner"
+        connection.execute(f"INSERT INTO search ({columns}) VALUES (?,?,?,?,?,?,?)", words)
 
 
 def shape(path: Path) -> tuple[int, list[str]]:
-    with contextlib.closing(sqlite3.connect(path)) as connection:
+    with connected(path) as connection:
         made = connection.execute("SELECT sql FROM sqlite_master WHERE sql != '' ORDER BY name").fetchall()
         return connection.execute("PRAGMA user_version").fetchone()[0], ["".join(row[0].split()) for row in made]
 
@@ -57,14 +48,12 @@ async def found(index: PageIndex, text: str) -> list[str]:
     return [hit.url for hit in await index.search(IndexQuery(text, ("",), 50))]
 
 
-async def test_a_file_of_the_first_shape_is_upgraded_in_place_and_keeps_its_pages(tmp_path: Path) -> None:
+async def test_a_file_of_the_first_shape_is_upgraded_and_keeps_its_pages(index: PageIndex, tmp_path: Path) -> None:
     first_shape(tmp_path / "i.db")
-    index = PageIndex(tmp_path / "i.db")
     assert await found(index, "words") == ["https://old.test/1"]
     assert await index.add([IndexedPage("https://new.test/", "New", "new words")]) is None
     assert sorted(await found(index, "words")) == ["https://new.test/", "https://old.test/1"]
     assert (await index.stats())["error"] is None
-    await index.close()
     fresh = PageIndex(tmp_path / "fresh.db")
     await fresh.stats()
     await fresh.close()
@@ -76,7 +65,7 @@ def test_an_upgrade_that_fails_half_way_leaves_the_old_shape_whole(tmp_path: Pat
     first_shape(tmp_path / "i.db")
     before = shape(tmp_path / "i.db")
     broken = (*STEPS, ("CREATE TABLE more (x)", "INSERT INTO nowhere VALUES (1)"))
-    with contextlib.closing(sqlite3.connect(tmp_path / "i.db", isolation_level=None)) as connection:
+    with connected(tmp_path / "i.db") as connection:
         with pytest.raises(sqlite3.OperationalError):
             upgrade(connection, broken)
         assert shape(tmp_path / "i.db") == before
@@ -92,28 +81,23 @@ async def test_several_processes_that_upgrade_at_once_agree(tmp_path: Path) -> N
         await index.close()
 
 
-async def test_a_file_of_a_newer_gateway_is_kept_aside_untouched_and_this_is_said(tmp_path: Path) -> None:
-    path = tmp_path / "i.db"
-    first_shape(path)
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+async def test_a_newer_gateways_file_is_kept_aside_untouched_and_this_is_said(index: PageIndex, tmp_path: Path) -> None:
+    first_shape(tmp_path / "i.db")
+    with connected(tmp_path / "i.db") as connection:
         connection.execute("PRAGMA user_version = 99")
-    index = PageIndex(path)
     assert await index.add([IndexedPage("https://new.test/", "New", "new words")]) is None
     said = (await index.stats())["error"]
-    await index.close()
     assert "written by a newer gateway (schema 99" in said and "set aside as i.db.newer-" in said
     [aside] = tmp_path.glob("i.db.newer-*")  # noqa: ASYNC240
-    with contextlib.closing(sqlite3.connect(aside)) as connection, transaction(connection):
+    with connected(aside) as connection, transaction(connection):
         assert connection.execute("SELECT title FROM pages").fetchall() == [("Old",)]
 
 
-async def test_a_page_whose_content_is_damaged_hides_no_other(tmp_path: Path) -> None:
-    index = PageIndex(tmp_path / "i.db")
-    await index.add([IndexedPage(f"https://a.test/{n}", f"Page {n}", "same words") for n in range(3)])
-    with contextlib.closing(sqlite3.connect(tmp_path / "i.db", isolation_level=None)) as connection:
+async def test_a_page_whose_content_is_damaged_hides_no_other(index: PageIndex, tmp_path: Path) -> None:
+    await index.add(pages_of(dict.fromkeys("012", "same words")))
+    with connected(tmp_path / "i.db") as connection:
         connection.execute("UPDATE pages SET content = x'00ff' WHERE url LIKE '%/1'")
     assert sorted(await found(index, "words")) == ["https://a.test/0", "https://a.test/2"]
-    await index.close()
 
 
 @pytest.mark.slow
@@ -174,29 +158,21 @@ async def test_whenever_the_writer_is_killed_what_it_had_promised_is_there(tmp_p
             assert len(await found(index, f"word{n}")) in ([0, 5] if half_way else [0] if removed else [5]), (n, last)
         assert (await index.stats())["error"] is None
         await index.close()
-        with contextlib.closing(sqlite3.connect(path)) as connection:
+        with connected(path) as connection:
             assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
             connection.execute("INSERT INTO passage_search (passage_search) VALUES ('integrity-check')")
 
 
 @pytest.mark.slow
 def test_a_full_disk_costs_the_new_pages_only_and_passes_by_itself() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.support.full_disk"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=90,
-        check=False,
-    )
+    command = [sys.executable, "-m", "tests.support.full_disk"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=90, check=False)
     if done.returncode == NOT_PERMITTED:
         pytest.skip("this machine permits no mount namespaces")
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
 
 
 def test_what_cannot_be_opened_is_not_taken_for_damaged(tmp_path: Path) -> None:
-    path = tmp_path / "i.db"
-    path.mkdir()
     with pytest.raises(sqlite3.OperationalError):
-        set_aside(path)
-    assert path.is_dir()
+        set_aside(tmp_path)
+    assert tmp_path.is_dir()

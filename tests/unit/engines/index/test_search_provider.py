@@ -1,13 +1,11 @@
 """The local search provider: what of a found page is shown, and how much of it is read for that."""
 
-from pathlib import Path
-from typing import cast
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 
 from gateway.domain import Json, SearchRequest, WebCall
 from gateway.engines.index.page_rows import IndexedPage
-from gateway.engines.index.port import Index
 from gateway.engines.index.query import IndexHit
 from gateway.engines.index.search_provider import _READ_CHARS, LocalSearch, _joined
 from gateway.engines.index.store import PageIndex
@@ -16,24 +14,15 @@ from gateway.engines.words.sections import Passage
 FILLER = "Apples are kept in a cool place and turned over once a week. "
 
 
-class _Found:
-    """An index that finds the same pages for every query."""
-
-    def __init__(self, *hits: IndexHit) -> None:
-        self._hits = hits
-
-    async def search(self, query: object) -> list[IndexHit]:
-        return list(self._hits)
-
-
 def hit(content: str, *passages: Passage) -> IndexHit:
     return IndexHit("https://a.test/", "A page", content, 0.9, None, None, passages)
 
 
 async def found(page: IndexHit, depth: str = "basic") -> Json:
-    request = SearchRequest("zebra", search_depth=depth)
-    results = (await LocalSearch(cast(Index, _Found(page))).search(request, WebCall("key", "r")))["results"]
-    only: Json = results[0]
+    """The result that an index which finds this page gives."""
+    index = Mock(search=AsyncMock(return_value=[page]))
+    answer = await LocalSearch(index).search(SearchRequest("zebra", search_depth=depth), WebCall("key", "r"))
+    only: Json = answer["results"][0]
     return only
 
 
@@ -82,12 +71,10 @@ async def test_the_passage_that_answers_comes_first_and_the_others_in_their_orde
     assert (await found(page))["content"] == "The zebra grazes.\n\n[...]\n\nApples fall.\n\nPears rot."
 
 
-async def test_a_page_at_several_addresses_is_one_result_that_names_them(tmp_path: Path) -> None:
-    index = PageIndex(tmp_path / "i.db")
+async def test_a_page_at_several_addresses_is_one_result_that_names_them(index: PageIndex) -> None:
     same = [IndexedPage(f"https://a.test/{name}", "Zebras", "A zebra grazes in the grass.") for name in "xyz"]
     await index.add([*same, IndexedPage("https://a.test/other", "Zebras", "A zebra sleeps.")])
     results = (await LocalSearch(index).search(SearchRequest("zebra"), WebCall("key", "r")))["results"]
     assert len(results) == 2
     (one,) = [each for each in results if "other_urls" in each]
     assert {one["url"], *one["other_urls"]} == {page.url for page in same}
-    await index.close()

@@ -1,9 +1,7 @@
 """The local index: who finds what, in which order, and what it survives."""
 
 import contextlib
-import sqlite3
 import time
-import zlib
 from datetime import date
 from pathlib import Path
 
@@ -11,9 +9,9 @@ import pytest
 
 from gateway.engines.index.database import open_database
 from gateway.engines.index.page_rows import IndexedPage
-from gateway.engines.index.query import IndexQuery, owner_token
+from gateway.engines.index.query import IndexQuery
 from gateway.engines.index.ranking import run
-from gateway.engines.index.sqlite_reader import LARGE_INDEX, SqliteReader
+from gateway.engines.index.sqlite_reader import SqliteReader
 from gateway.engines.index.store import PageIndex
 
 ALL = ("key1", "")
@@ -24,50 +22,24 @@ def stored(name: str, text: str, owner: str = "key1", **more: object) -> Indexed
     return IndexedPage(f"https://{name}", name, text, owner, **more)  # type: ignore[arg-type]
 
 
-def crowd(path: Path, pages: int) -> None:
-    """As many newer pages of the key `many` as make the index large, as the store writes them, in one transaction."""
-    numbers = "WITH RECURSIVE n(i) AS (SELECT 1000 UNION ALL SELECT i + 1 FROM n LIMIT ?) INSERT INTO"
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute(
-            f"{numbers} pages (id, url, owner, host, title, fetched_at, hash, content, is_cut)"
-            " SELECT i, 'https://b.test/' || i, 'many', 'b.test', 't' || i, ?, '', ?, 1 FROM n",
-            (pages, time.time(), zlib.compress(TEXT.encode())),
-        )
-        connection.execute(
-            f"{numbers} passages (id, page, first, last, headings) SELECT i, i, 0, ?, '' FROM n", (pages, len(TEXT))
-        )
-        connection.execute(
-            f"{numbers} passage_search (rowid, title, path, body, url, cjk, owner)"
-            " SELECT i, 't', '', ?, 'https://b.test/' || i, '', ? FROM n",
-            (pages, TEXT, owner_token("many")),
-        )
-        connection.commit()
-
-
 async def found(index: PageIndex, text: str, **more: object) -> list[str]:
     owners = more.pop("owners", ALL)
     hits = await index.search(IndexQuery(text, owners, **more))  # type: ignore[arg-type]
     return [hit.url.removeprefix("https://") for hit in hits]
 
 
-async def test_words_are_stemmed_ranked_and_never_read_as_query_syntax(tmp_path: Path) -> None:
-    index = PageIndex(tmp_path / "i.db")
+async def test_words_are_stemmed_ranked_and_never_read_as_query_syntax(index: PageIndex) -> None:
+    other = stored("a.test/other", "Cooking soup needs patience and one crawler of a snail.")
     await index.add(
-        [
-            stored("a.test/crawling", "A text on crawling the web politely."),
-            stored("a.test/other", "Cooking soup needs patience and one crawler of a snail."),
-            stored("a.test/none", "Nothing of the sort."),
-        ]
+        [stored("a.test/crawling", "A text on crawling the web politely."), other, stored("a.test/0", "No.")]
     )
     assert (await found(index, "how does one crawl the web?"))[0] == "a.test/crawling"
     for odd in ('"unbalanced', "AND OR NOT", "a* NEAR(b", "col:umn ^x", "'; DROP TABLE pages;--", "()", "\x00", "the"):
         await found(index, odd)
     assert await found(index, "zebra") == []
-    await index.close()
 
 
-async def test_a_search_finds_the_same_whether_others_have_pages_or_not_and_never_theirs(tmp_path: Path) -> None:
-    index = PageIndex(tmp_path / "i.db")
+async def test_pages_of_others_change_nothing_of_what_is_found(index: PageIndex, tmp_path: Path) -> None:
     own = [stored(f"a.test/{n}", f"secret {'words ' * n}", owner) for n, owner in enumerate(("key1", "", "key1"), 1)]
     await index.add([*own, stored("b.test/1", "unlike the pages above")])
     alone = await found(index, "secret words")
@@ -79,7 +51,6 @@ async def test_a_search_finds_the_same_whether_others_have_pages_or_not_and_neve
             await index.remove("https://c.test/1")
         await index.add([stored("c.test/1", "secret", "a")])
         raced = run(reader, IndexQuery("secret words", ALL))
-    await index.close()
     assert [hit.url.removeprefix("https://") for hit in raced] == alone
     assert len(alone) == 3
 
@@ -93,91 +64,57 @@ async def test_a_file_without_the_index_of_owners_gets_it_and_stays_one_of_its_v
         assert connection.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'pages_by_owner'").fetchone() == (1,)
 
 
-async def test_pages_are_seen_by_their_owner_and_shared_ones_by_all(tmp_path: Path) -> None:
-    index = PageIndex(tmp_path / "i.db")
+async def test_pages_are_seen_by_their_owner_and_shared_ones_by_all(index: PageIndex) -> None:
     pages = [stored("a.test/1", "secret plans", "key1"), stored("a.test/2", "secret plans too", "key2")]
     await index.add([*pages, stored("a.test/3", "secret handbook", ""), stored("a.test/3", "secret handbook", "key1")])
     assert sorted(await found(index, "secret")) == ["a.test/1", "a.test/3"]
     assert sorted(await found(index, "secret", owners=("key2", ""))) == ["a.test/2", "a.test/3"]
     assert await found(index, "okey1 6b657931", owners=("key2", "")) == []
-    await index.close()
 
 
-async def test_phrases_domains_and_dates_narrow_the_search(tmp_path: Path) -> None:
-    index = PageIndex(tmp_path / "i.db")
-    await index.add(
-        [
-            stored("docs.a.test/1", "the quick brown fox", published="2026-01-05"),
-            stored("a.test/2", "brown quick fox the", published="2025-01-05"),
-            stored("nota.test/3", "a quick brown bear", fetched_at=time.time()),
-        ]
-    )
+async def test_phrases_domains_and_dates_narrow_the_search(index: PageIndex) -> None:
+    dated = stored("docs.a.test/1", "the quick brown fox", published="2026-01-05")
+    older = stored("a.test/2", "brown quick fox the", published="2025-01-05")
+    await index.add([dated, older, stored("nota.test/3", "a quick brown bear", fetched_at=time.time())])
     assert sorted(await found(index, "quick", phrases=("quick brown",))) == ["docs.a.test/1", "nota.test/3"]
     assert sorted(await found(index, "quick", include_domains=("a.test",))) == ["a.test/2", "docs.a.test/1"]
     assert await found(index, "quick", exclude_domains=("a.test",)) == ["nota.test/3"]
     assert await found(index, "quick", start=date(2026, 1, 1), end=date(2026, 1, 31)) == ["docs.a.test/1"]
-    await index.close()
 
 
-async def test_chinese_japanese_and_korean_are_found_by_their_words(tmp_path: Path) -> None:
-    index = PageIndex(tmp_path / "i.db")
-    await index.add(
-        [
-            stored("a.test/zh", "网关保护语言模型的安全"),
-            stored("a.test/ja", "東京の天気は晴れです"),
-            stored("a.test/en", "weather"),
-        ]
-    )
-    assert await found(index, "语言模型") == ["a.test/zh"]
-    assert await found(index, "天気") == ["a.test/ja"]
-    await index.close()
-
-
-async def test_an_exact_phrase_is_exact_whatever_the_script(tmp_path: Path) -> None:
-    index = PageIndex(tmp_path / "i.db")
-    await index.add(
-        [
-            stored("a.test/exact", "The **running** dogs of [Paris](https://p.test/) sleep."),
-            stored("a.test/stem", "To run a dog of Paris sleeping."),
-            stored("a.test/zh", "网关保护语言模型的安全"),
-            stored("a.test/zh2", "模型的语言: 语言与模型"),
-        ]
-    )
+async def test_an_exact_phrase_is_exact_whatever_the_script(index: PageIndex) -> None:
+    exact = stored("a.test/exact", "The **running** dogs of [Paris](https://p.test/) sleep.")
+    chinese = [stored("a.test/zh", "网关保护语言模型的安全"), stored("a.test/zh2", "模型的语言: 语言与模型")]
+    await index.add([exact, stored("a.test/stem", "To run a dog of Paris sleeping."), *chinese])
     assert await found(index, "x", phrases=("Running dogs",)) == ["a.test/exact"]
-    assert await found(index, "x", phrases=("paris sleep",)) == []
     assert await found(index, "x", phrases=("语言模型",)) == ["a.test/zh"]
-    assert await found(index, "x", phrases=("running dogs", "语言模型")) == []
-    assert await found(index, "x", phrases=('odd " quote',)) == []
-    await index.close()
+    for other in (("paris sleep",), ("running dogs", "语言模型"), ('odd " quote',)):
+        assert await found(index, "x", phrases=other) == []
 
 
-async def test_a_page_fetched_again_replaces_its_older_self(tmp_path: Path) -> None:
-    index = PageIndex(tmp_path / "i.db")
-    await index.add([stored("a.test/1", "old words", hash="1")])
-    await index.add([stored("a.test/1", "new phrases", hash="2")])
-    await index.add([stored("a.test/1", "new phrases", hash="2")])
+async def test_a_page_fetched_again_replaces_its_older_self(index: PageIndex) -> None:
+    for text, hash in (("old words", "1"), ("new phrases", "2"), ("new phrases", "2")):
+        await index.add([stored("a.test/1", text, hash=hash)])
     assert await found(index, "old") == [] and await found(index, "phrases") == ["a.test/1"]
     assert (await index.stats())["pages"] == 1
-    await index.close()
 
 
-async def test_removing_takes_one_page_or_all_below_a_folder(tmp_path: Path) -> None:
-    index = PageIndex(tmp_path / "i.db")
+async def test_removing_takes_one_page_or_all_below_a_folder(index: PageIndex) -> None:
     await index.add([stored(f"a.test/docs/{n}", "some words", owner) for n in range(3) for owner in ("key1", "")])
     assert await index.remove("https://a.test/docs/0") == 2
     assert await index.remove("https://a.test/docs/") == 4
     assert await found(index, "words") == []
-    await index.close()
 
 
-@pytest.mark.slow
-async def test_a_key_finds_its_few_old_pages_among_very_many_of_others(tmp_path: Path) -> None:
-    index = PageIndex(tmp_path / "i.db")
-    await index.add([stored("a.test/mine", TEXT, "few")])
-    crowd(tmp_path / "i.db", LARGE_INDEX + 1)
+async def test_a_key_finds_its_few_old_pages_among_very_many_of_others(
+    index: PageIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for limit in ("large", "row_budget"):
+        monkeypatch.setattr(SqliteReader, limit, 10)
+    await index.add([stored("a.test/mine", TEXT, "few", fetched_at=time.time() - 1_000)])
+    await index.add([stored(f"b.test/{n}", TEXT, "many") for n in range(200)])
     assert await found(index, "words everybody uses", owners=("few", "")) == ["a.test/mine"]
     assert len(await found(index, "words everybody uses", owners=("many", ""))) == 10
-    await index.close()
 
 
 @pytest.mark.slow
@@ -191,22 +128,15 @@ async def test_age_and_number_of_pages_are_bounded(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_the_size_of_an_index_counts_what_is_still_in_its_log(tmp_path: Path) -> None:
-    index = PageIndex(tmp_path / "i.db")
+async def test_the_size_of_an_index_counts_what_is_still_in_its_log(index: PageIndex) -> None:
     assert (await index.stats())["bytes"] < 200_000
-    words = " ".join(str(number * 7919) for number in range(40_000))
-    await index.add([stored("a.test/long", words)])
-    stats = await index.stats()
-    await index.close()
-    assert stats["bytes"] > 400_000
+    await index.add([stored("a.test/long", " ".join(str(number * 7919) for number in range(40_000)))])
+    assert (await index.stats())["bytes"] > 400_000
 
 
-async def test_a_page_past_its_time_is_not_found_even_before_it_is_swept(tmp_path: Path) -> None:
-    first = PageIndex(tmp_path / "i.db", ttl_days=90)
-    await first.add(
-        [stored("a.test/old", "words", fetched_at=time.time() - 40 * 86_400), stored("a.test/new", "words")]
-    )
-    await first.close()
+async def test_a_page_past_its_time_is_not_found_even_before_it_is_swept(index: PageIndex, tmp_path: Path) -> None:
+    old = stored("a.test/old", "words", fetched_at=time.time() - 40 * 86_400)
+    await index.add([old, stored("a.test/new", "words")])
     stricter = PageIndex(tmp_path / "i.db", ttl_days=30)
     assert await found(stricter, "words") == ["a.test/new"]
     await stricter.close()
@@ -246,20 +176,4 @@ async def test_an_index_that_cannot_be_written_says_so_and_harms_no_call(tmp_pat
     said = await index.add([stored("a.test/1", "words")])
     assert said is not None and "not added to the search index" in said
     assert (await index.stats())["error"]
-    await index.close()
-
-
-async def test_what_was_committed_survives_a_process_that_dies(tmp_path: Path) -> None:
-    path = tmp_path / "i.db"
-    index = PageIndex(path)
-    await index.add([stored("a.test/1", "committed words")])
-    copy = tmp_path / "copy"
-    copy.mkdir()
-    for suffix in ("", "-wal", "-shm"):  # what a crash leaves: the file and its log, never closed
-        source = path.with_name(path.name + suffix)
-        if source.exists():
-            (copy / source.name).write_bytes(source.read_bytes())
-    other = PageIndex(copy / "i.db")
-    assert await found(other, "committed") == ["a.test/1"]
-    await other.close()
     await index.close()

@@ -12,6 +12,7 @@ import pytest
 
 from gateway.domain import SearchRequest, WebCall
 from gateway.engines.embedding.embedder import MODEL_VERSION, EmbeddingProcess, is_installed
+from gateway.engines.index.database import STEPS, open_database, upgrade
 from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.query import IndexQuery
 from gateway.engines.index.search_provider import LocalSearch
@@ -19,7 +20,7 @@ from gateway.engines.index.store import PageIndex
 from gateway.engines.index.vector_rows import adopt_model, store_vectors, unembedded, vector_counts
 from gateway.engines.index.vectors import PassageVectors
 from tests.support.scripted_embedding import BROKEN, COMMAND
-from tests.support.waiting import until
+from tests.support.waiting import eventually, until
 
 WAIT_S = 60
 MODEL = (sys.executable, "-m", "gateway.engines.index.vector_worker")
@@ -47,12 +48,22 @@ def page(name: str, text: str, owner: str = "key1") -> IndexedPage:
 
 async def filled(index: PageIndex, count: int) -> None:
     """Waits until so many vectors are there and none is missing."""
-    async with asyncio.timeout(WAIT_S):
-        while True:
-            counts = await index.read(vector_counts)
-            if (counts["count"], counts["pending"]) == (count, 0):
-                return
-            await asyncio.sleep(0.01)
+
+    async def is_so() -> bool:
+        return {"count": count, "pending": 0}.items() <= (await index.read(vector_counts)).items()
+
+    await eventually(is_so, WAIT_S)
+
+
+async def ids(index: PageIndex) -> list[int]:
+    rows = await index.read(lambda connection: connection.execute("SELECT id FROM vectors").fetchall())
+    return [row[0] for row in rows]
+
+
+async def found(index: PageIndex, vectors: PassageVectors, text: str) -> list[str]:
+    """The names of the pages that a search of the first key finds."""
+    answer = await LocalSearch(index, vectors).search(SearchRequest(text), WebCall("key1", "r"))
+    return [each["url"].removeprefix("https://a.test/") for each in answer["results"]]
 
 
 @pytest.mark.slow
@@ -64,10 +75,10 @@ async def test_stored_pages_have_vectors_soon_and_lose_them_when_they_are_remove
         await index.remove("https://a.test/one")
         await index.add([page("three", "third text")])  # what is gone is deleted beside later writes
         await filled(index, 2)
-        before = await index.read(lambda connection: connection.execute("SELECT id FROM vectors").fetchall())
+        before = await ids(index)
         await index.add([page("two", "another text")])
         await filled(index, 2)
-        assert await index.read(lambda connection: connection.execute("SELECT id FROM vectors").fetchall()) != before
+        assert await ids(index) != before
 
 
 @pytest.mark.slow
@@ -83,8 +94,7 @@ async def test_vectors_wait_while_pages_are_read_and_words_find_the_page_meanwhi
         await index.add([page("one", "first text")])
         await until(lambda: looks > 2, WAIT_S)
         assert (await index.read(vector_counts))["pending"] == 1
-        hits = await LocalSearch(index, vectors).search(SearchRequest("first text"), WebCall("key1", "r"))
-        assert [each["url"] for each in hits["results"]] == ["https://a.test/one"]
+        assert await found(index, vectors, "first text") == ["one"]
         quiet_s = 60.0
         await filled(index, 1)
 
@@ -117,19 +127,16 @@ async def test_a_server_without_an_index_begins_none(tmp_path: Path) -> None:
         assert vectors._task is None
 
 
-async def test_an_index_without_vectors_says_nothing_of_them(tmp_path: Path) -> None:
-    index = PageIndex(tmp_path / "i.db")
+async def test_an_index_without_vectors_says_nothing_of_them(index: PageIndex) -> None:
     await index.add([page("one", "first text")])
     assert "vectors" not in await index.stats()
-    await index.close()
 
 
 @pytest.mark.slow
 async def test_pages_are_stored_and_found_while_no_vector_can_be_made(tmp_path: Path) -> None:
     async with opened(tmp_path, BROKEN) as (index, vectors):
         assert await index.add([page("one", "quick brown fox")]) is None
-        hits = await LocalSearch(index, vectors).search(SearchRequest("quick fox"), WebCall("key1", "r"))
-        assert [each["url"] for each in hits["results"]] == ["https://a.test/one"]
+        assert await found(index, vectors, "quick fox") == ["one"]
         await until(lambda: vectors.problem is not None, WAIT_S)
         assert (await index.stats())["vectors"]["pending"] == 1
 
@@ -161,8 +168,7 @@ async def test_two_makers_of_one_file_do_not_do_the_work_twice(tmp_path: Path) -
         others.wake()
         await other.add([page("two", "second text")])
         await filled(other, 2)
-        rows = await other.read(lambda connection: connection.execute("SELECT max(id) FROM vectors").fetchone())
-        assert rows == (2,), "a vector was made twice"
+        assert max(await ids(other)) == 2, "a vector was made twice"
 
 
 async def test_nobody_else_can_hold_the_locks_of_an_index(tmp_path: Path) -> None:
@@ -177,26 +183,21 @@ async def test_nobody_else_can_hold_the_locks_of_an_index(tmp_path: Path) -> Non
     assert (tmp_path / "made").stat().st_mode & 0o777 == 0o700
 
 
-async def test_a_vector_of_a_text_that_has_changed_is_not_stored(tmp_path: Path) -> None:
-    index = PageIndex(tmp_path / "i.db")
+async def test_a_vector_of_a_text_that_has_changed_is_not_stored(index: PageIndex) -> None:
     await index.add([page("one", "first text")])
     old = await index.read(lambda connection: unembedded(connection, 10))
     await index.add([page("one", "second text")])
     await index.write(lambda connection: store_vectors(connection, [(old[0], b"x" * 388)]))
     assert await index.read(vector_counts) == {"model": None, "count": 0, "pending": 1}
-    await index.close()
 
 
-async def test_near_passages_of_another_key_are_not_found(tmp_path: Path) -> None:
-    index = PageIndex(tmp_path / "i.db")
+async def test_near_passages_of_another_key_are_not_found(index: PageIndex) -> None:
     await index.add([page("mine", "apples"), page("theirs", "secret pears", "key2"), page("all", "shared plums", "")])
     near = await index.read(lambda connection: connection.execute("SELECT id FROM passages").fetchall())
     every = tuple((row[0], 0.9) for row in near)
     hits = await index.search(IndexQuery("unknown words", ("key1", ""), near=every))
     assert sorted(hit.url for hit in hits) == ["https://a.test/all", "https://a.test/mine"]
-    hits = await index.search(IndexQuery("unknown words", ("key1", ""), near=every, exclude_domains=("a.test",)))
-    assert hits == []
-    await index.close()
+    assert not await index.search(IndexQuery("unknown words", ("key1", ""), near=every, exclude_domains=("a.test",)))
 
 
 @pytest.mark.slow
@@ -207,22 +208,16 @@ async def test_a_paraphrase_is_found_by_its_meaning_for_its_owner_alone(tmp_path
         others = [page(f"o{number}", f"Bread number {number} rises in a warm oven.") for number in range(20)]
         await index.add([page("stash", stash, "key2"), page("stash", stash), *others])
         await filled(index, 22)
-        search = LocalSearch(index, vectors)
         question = "put half-finished edits aside for later"
-        found = await search.search(SearchRequest(question), WebCall("key1", "r"))
-        assert found["results"][0]["url"] == "https://a.test/stash"
-        assert len({each["url"] for each in found["results"]}) == len(found["results"])
+        names = await found(index, vectors, question)
+        assert names[0] == "stash" and len(set(names)) == len(names)
         await index.remove("https://a.test/stash", "key1")
-        found = await search.search(SearchRequest(question), WebCall("key1", "r"))
-        assert "https://a.test/stash" not in [each["url"] for each in found["results"]]
+        assert "stash" not in await found(index, vectors, question)
         await index.remove("https://a.test/stash", "key2")
-        found = await search.search(SearchRequest("東京の天気"), WebCall("key1", "r"))
-        assert found["results"] == [], "the model reads no Japanese"
+        assert await found(index, vectors, "東京の天気") == [], "the model reads no Japanese"
 
 
 def test_an_older_file_gains_vectors_and_keeps_its_passages(tmp_path: Path) -> None:
-    from gateway.engines.index.database import STEPS, open_database, upgrade
-
     old = sqlite3.connect(tmp_path / "i.db", isolation_level=None)
     upgrade(old, STEPS[:3])
     old.execute("INSERT INTO passages (page, first, last, headings) VALUES (1, 0, 1, '')")

@@ -22,49 +22,37 @@ def pages(owner: str, count: int, chars: int) -> list[IndexedPage]:
 
 
 @pytest.mark.slow
-async def test_small_writes_pass_between_the_turns_of_long_pages_and_nothing_is_lost(tmp_path: Path) -> None:
-    index = PageIndex(tmp_path / "index.db")
+async def test_small_writes_pass_between_the_turns_of_long_pages_and_nothing_is_lost(index: PageIndex) -> None:
     turns = WriteTurns(index)
-    try:
-        crawls = [asyncio.create_task(turns.add(pages("crawl", 2, 900_000), "crawl")) for _ in range(2)]
-        await asyncio.sleep(0)
-        async with asyncio.timeout(60):
-            for _ in range(4):
-                assert await turns.add(pages("small", 1, 200), "small") is None
-            assert not any(crawl.done() for crawl in crawls), "no small page waits for a long one"
-            assert await asyncio.gather(*crawls) == [None] * 2
-        assert (await index.stats())["pages"] == 3
-    finally:
-        await index.close()
+    crawls = [asyncio.create_task(turns.add(pages("crawl", 2, 900_000), "crawl")) for _ in range(2)]
+    await asyncio.sleep(0)
+    async with asyncio.timeout(60):
+        for _ in range(4):
+            assert await turns.add(pages("small", 1, 200), "small") is None
+        assert not any(crawl.done() for crawl in crawls), "no small page waits for a long one"
+        assert await asyncio.gather(*crawls) == [None] * 2
+    assert (await index.stats())["pages"] == 3
 
 
-async def test_an_empty_call_makes_no_write(tmp_path: Path) -> None:
-    index = PageIndex(tmp_path / "index.db")
-    try:
-        assert await WriteTurns(index).add([], "one") is None
-        assert not list(tmp_path.iterdir())  # noqa: ASYNC240
-    finally:
-        await index.close()
+async def test_an_empty_call_makes_no_write(index: PageIndex, tmp_path: Path) -> None:
+    assert await WriteTurns(index).add([], "one") is None
+    assert not list(tmp_path.iterdir())  # noqa: ASYNC240
 
 
 @pytest.mark.slow
-async def test_a_page_is_found_as_it_was_until_its_new_copy_is_whole_and_only_so_after(tmp_path: Path) -> None:
-    index = PageIndex(tmp_path / "index.db")
+async def test_a_page_is_found_as_it_was_until_its_new_copy_is_whole_and_only_so_after(index: PageIndex) -> None:
     turns = WriteTurns(index)
     old = IndexedPage("https://a.test/", "Page", "lighthouse keeper", "a", hash="1")
     new = replace(old, content="harbour pilot " * 60_000, hash="2")
-    try:
-        await turns.add([old], "a")
-        writes = [asyncio.create_task(turns.add([new], "a")) for _ in range(2)]  # and once more at the same time
-        while not all(write.done() for write in writes):
-            lighthouse, harbour = [len(await index.search(IndexQuery(word, ("a",), 5))) for word in ("keeper", "pilot")]
-            assert lighthouse + harbour >= 1
-        assert await asyncio.gather(*writes) == [None, None]
-        assert await index.search(IndexQuery("keeper", ("a",), 5)) == []
-        assert len(await index.search(IndexQuery("pilot", ("a",), 5))) == 1
-        assert (await index.stats())["pages"] == 1
-    finally:
-        await index.close()
+    await turns.add([old], "a")
+    writes = [asyncio.create_task(turns.add([new], "a")) for _ in range(2)]  # and once more at the same time
+    while not all(write.done() for write in writes):
+        lighthouse, harbour = [len(await index.search(IndexQuery(word, ("a",), 5))) for word in ("keeper", "pilot")]
+        assert lighthouse + harbour >= 1
+    assert await asyncio.gather(*writes) == [None, None]
+    assert await index.search(IndexQuery("keeper", ("a",), 5)) == []
+    assert len(await index.search(IndexQuery("pilot", ("a",), 5))) == 1
+    assert (await index.stats())["pages"] == 1
 
 
 def test_what_a_dead_writer_left_half_written_is_never_found_and_deleted_in_time(tmp_path: Path) -> None:
@@ -81,5 +69,5 @@ def test_what_a_dead_writer_left_half_written_is_never_found_and_deleted_in_time
         assert count(connection, "passages") == 0 and count(connection, "passage_search") == 0
 
 
-def count(connection: sqlite3.Connection, rows: str, what: str = "*") -> int:
-    return int(connection.execute(f"SELECT count({what}) FROM {rows}").fetchone()[0])
+def count(connection: sqlite3.Connection, rows: str) -> int:
+    return int(connection.execute(f"SELECT count(*) FROM {rows}").fetchone()[0])

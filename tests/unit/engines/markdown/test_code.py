@@ -4,8 +4,7 @@ import re
 
 import pytest
 
-from gateway.engines.documents.page import extract
-from gateway.engines.documents.parse_pool import ExtractOptions
+from tests.support.read_pages import content_of
 
 _LINES = ["def weigh(hive):", "    total = [1, 2, 3]", "", "    return total", "print(weigh(7))"]
 _CODE = "\n".join(_LINES).replace("3", "<b class=n>3</b>")
@@ -33,8 +32,7 @@ def _codes(block: str) -> list[tuple[str, str]]:
     """(language, code) of the blocks of a page with a text around `block`."""
     text = "<p>The scale below the hive tells its weight every hour, and this program reads it from the log.</p>"
     markup = f"<html><body><main><h1>Scales</h1>{text}{block}{text}</main></body></html>"
-    content = extract(markup.encode(), ExtractOptions("http://hives.test/scales"))["content"]
-    return re.findall(r"^```(\w*)\n(.*?)\n```$", content, re.DOTALL | re.MULTILINE)
+    return re.findall(r"^```(\w*)\n(.*?)\n```$", content_of(markup), re.DOTALL | re.MULTILINE)
 
 
 @pytest.mark.parametrize("block", _BLOCKS)

@@ -3,12 +3,11 @@
 import pytest
 from lxml import etree
 
-from gateway.engines.documents.page import extract
-from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.engines.documents.simhash import both, near
 from gateway.engines.html.tree import BLOCKS, parse
 from gateway.engines.markdown.writer import Writer, WriterOptions
 from gateway.engines.words.text import bigrams, stem, terms
+from tests.support.read_pages import content_of, page_of
 
 
 def written(html: str, *, plain: bool = False) -> str:
@@ -43,18 +42,12 @@ def written(html: str, *, plain: bool = False) -> str:
         ('<ol start="3"><li>a</li><li><p>b</p><pre>c</pre></li></ol>', "3. a\n\n4. b\n\n   ```\n   c\n   ```"),
         ("<blockquote><p>a</p><p>b</p></blockquote>", "> a\n>\n> b"),
         ("<blockquote><pre>  if x:\n    y</pre></blockquote>", "```\n  if x:\n    y\n```"),
-        (
-            "<table><tr><th>a</th><th>b</th></tr><tr><td><pre>x\n  y</pre></td><td><pre>z\n  w</pre></td></tr></table>",
-            "| a | b |\n| --- | --- |\n| `x`<br>`  y` | `z`<br>`  w` |",
-        ),
-        (
-            "<table><tr><th>h|1</th><th>h2</th></tr><tr><td>a<br>b</td><td><p>c</p><p>d</p></td></tr></table>",
-            "| h\\|1 | h2 |\n| --- | --- |\n| a<br>b | c<br>d |",
-        ),
-        (
-            "<table><tr><td colspan=2>a</td></tr><tr><td rowspan=2>b</td><td>c</td></tr><tr><td>d</td></tr></table>",
-            "| a |  |\n| --- | --- |\n| b | c |\n|  | d |",
-        ),
+        ("<table><tr><th>a<th>b<tr><td><pre>x\n  y</pre><td><pre>z\n  w</pre></table>",
+         "| a | b |\n| --- | --- |\n| `x`<br>`  y` | `z`<br>`  w` |"),
+        ("<table><tr><th>h|1<th>h2<tr><td>a<br>b<td><p>c</p><p>d</table>",
+         "| h\\|1 | h2 |\n| --- | --- |\n| a<br>b | c<br>d |"),
+        ("<table><tr><td colspan=2>a<tr><td rowspan=2>b<td>c<tr><td>d</table>",
+         "| a |  |\n| --- | --- |\n| b | c |\n|  | d |"),
         ("<p>a<br><br>b<br>c<br> <br>- d</p>", "a\n\nb  \nc\n\n\\- d"),
         ("<h2>a<br><br>b</h2>", "## a b"),
         ("<ul><li>a<br><br>b</li></ul>", "- a\n\n  b"),
@@ -80,6 +73,29 @@ def written(html: str, *, plain: bool = False) -> str:
         ("<hr><p>a</p><hr><hr><p>b</p><hr>", "a\n\n---\n\nb"),
         ("<p><img src=plus.png alt='+'> More <img src=s.png alt=':D'></p>", "More ![:D](http://a.test/docs/s.png)"),
         ("<table><tr><td>a<td><td>b<tr><td>c<td><td>d</table>", "| a | b |\n| --- | --- |\n| c | d |"),
+        # An exponent is marked, and the number of a note is not.
+        ("<p>Up to 2<sup>32</sup> of them", "Up to 2^32 of them"),
+        ("<p>10<sup>-9</sup> s", "10^-9 s"),
+        ("<p>O(<i>n</i><sup>2</sup>)", "O(*n*^2)"),
+        ("<p>the n<sup>th</sup> and the 1<sup>st</sup>", "the nth and the 1st"),
+        ("<p>a word<sup>3</sup>", "a word3"),
+        ('<p>in 2019<sup><a href="#n">3</a></sup>', "in 20193"),
+        # The kind of a term stands behind a colon.
+        ('<dl><dt><strong>by</strong><span class="classifier">mapping, function</span></dt><dd>Groups.</dd></dl>',
+         "**by**: mapping, function\n\nGroups."),
+        # Numbered code below the name of its file is code.
+        ('<table class="highlighttable"><tr><th colspan="2" class="filename">a.sh</th></tr><tr><td class="linenos">'
+         '<pre>1\n2</pre></td><td class="code"><pre>cd a\nls</pre></td></tr></table>', "a.sh\n\n```\ncd a\nls\n```"),
+        # An admonition is framed and labelled.
+        ('<div class="admonition note"><p class="admonition-title">Note</p><p>Text.</p></div>', "> **Note:** Text."),
+        ('<div class="admonition-warning admonition"><p>Text.</p></div>', "> **Warning:** Text."),
+        ('<div class="note"><h3 class="title">Note</h3><p>One.</p><p>Two.</p></div>', "> **Note:** One.\n>\n> Two."),
+        ('<div class="markdown-alert markdown-alert-tip"><p class="markdown-alert-title">Tip</p><p>Text.</p></div>',
+         "> **Tip:** Text."),
+        ('<div class="admonition seealso"><p class="admonition-title">See also</p><ul><li>A</li></ul></div>',
+         "> **See also:**\n>\n> - A"),
+        ('<div class="note"><p>Text.</p></div>', "Text."),
+        ("<blockquote><p>Text.</p></blockquote>", "> Text."),
     ],
 )  # fmt: skip
 def test_html_becomes_markdown(html: str, markdown: str) -> None:
@@ -119,11 +135,9 @@ def test_a_page_tells_its_title_dates_icon_links_and_images() -> None:
     <link rel=canonical href="http://A.test/docs/page.html?utm_source=x"></head><body>
     <nav><a href="/nav">nav</a></nav><main><p>Some text of the page. <a href="deep/">in</a> <a href="f.zip">zip</a></p>
     <img src="data:x" data-src="lazy.png" alt="lazy"><img src="dot.gif" width=1 height=1></main></body></html>"""
-    page = extract(html.encode(), ExtractOptions("http://a.test/docs/page.html", links=True, images=True))
-    assert (page["title"], page["published"], page["canonical"]) == (
-        "T & t", "2026-03-04", "http://a.test/docs/page.html",
-    )  # fmt: skip
-    assert page["favicon"] == "http://a.test/f.ico"
+    page = page_of(html, "http://a.test/docs/page.html", links=True, images=True)
+    assert (page["title"], page["published"], page["favicon"]) == ("T & t", "2026-03-04", "http://a.test/f.ico")
+    assert page["canonical"] == "http://a.test/docs/page.html"
     assert [link[0] for link in page["links"]] == ["http://a.test/docs/deep/", "http://a.test/nav"]
     assert [image["url"] for image in page["images"]] == ["http://a.test/o.png", "http://a.test/docs/lazy.png"]
 
@@ -132,64 +146,13 @@ def test_a_page_drawn_by_scripts_gives_the_text_it_tells_search_engines() -> Non
     body = "A long article body that only the structured data holds. " * 12
     html = f"""<html><head><title>T</title><script type="application/ld+json">
     {{"@type": "NewsArticle", "articleBody": "{body}"}}</script></head><body><div id="root"></div></body></html>"""
-    assert "structured data holds" in extract(html.encode(), ExtractOptions("http://a.test/"))["content"]
-
-
-ADMONITIONS = {
-    '<div class="admonition note"><p class="admonition-title">Note</p><p>Text.</p></div>': "> **Note:** Text.",
-    '<div class="admonition-warning admonition"><p>Text.</p></div>': "> **Warning:** Text.",
-    '<div class="note"><h3 class="title">Note</h3><p>One.</p><p>Two.</p></div>': "> **Note:** One.\n>\n> Two.",
-    '<div class="markdown-alert markdown-alert-tip"><p class="markdown-alert-title">Tip</p><p>Text.</p></div>': (
-        "> **Tip:** Text."
-    ),
-    '<div class="admonition seealso"><p class="admonition-title">See also</p><ul><li>A</li></ul></div>': (
-        "> **See also:**\n>\n> - A"
-    ),
-    '<div class="note"><p>Text.</p></div>': "Text.",
-    "<blockquote><p>Text.</p></blockquote>": "> Text.",
-}
-
-
-@pytest.mark.parametrize("markup", ADMONITIONS)
-def test_an_admonition_is_framed_and_labelled(markup: str) -> None:
-    assert Writer(WriterOptions("http://x.test/")).write(parse(markup).find("body")) == ADMONITIONS[markup]
+    assert "structured data holds" in content_of(html)
 
 
 @pytest.mark.parametrize("mark", ["¶", "#", "[source]"])
 def test_marks_beside_a_heading_or_term_are_left_out(mark: str) -> None:
     sentence = "<p>This is what the function does with its only argument.</p>"
-    markup = f'<main><h1>Page<a href="#p">{mark}</a></h1>{sentence}<dl><dt>f(x)<a href="s">{mark}</a></dt>'
-    page = extract(
-        f"{markup}<dd><p>It returns the number of words that were found.</p></dd></dl></main>".encode(),
-        ExtractOptions("http://x.test/"),
-    )
-    assert mark not in page["content"].replace("# Page", "")
-    assert "**f(x)**\n\nIt returns" in page["content"]
-
-
-@pytest.mark.parametrize(
-    ("markup", "markdown"),
-    [
-        ("Up to 2<sup>32</sup> of them", "Up to 2^32 of them"),
-        ("10<sup>-9</sup> s", "10^-9 s"),
-        ("O(<i>n</i><sup>2</sup>)", "O(*n*^2)"),
-        ("the n<sup>th</sup> and the 1<sup>st</sup>", "the nth and the 1st"),
-        ("a word<sup>3</sup>", "a word3"),
-        ('in 2019<sup><a href="#n">3</a></sup>', "in 20193"),
-    ],
-)
-def test_an_exponent_is_marked_and_the_number_of_a_note_is_not(markup: str, markdown: str) -> None:
-    assert written(f"<p>{markup}</p>") == markdown
-
-
-def test_the_kind_of_a_term_stands_behind_a_colon() -> None:
-    markup = '<dl><dt><strong>by</strong><span class="classifier">mapping, function</span></dt><dd>Groups.</dd></dl>'
-    assert written(markup) == "**by**: mapping, function\n\nGroups."
-
-
-def test_numbered_code_below_the_name_of_its_file_is_code() -> None:
-    markup = (
-        '<table class="highlighttable"><tr><th colspan="2" class="filename">a.sh</th></tr><tr><td class="linenos">'
-        '<pre>1\n2</pre></td><td class="code"><pre>cd a\nls</pre></td></tr></table>'
-    )
-    assert written(markup) == "a.sh\n\n```\ncd a\nls\n```"
+    page = f'<main><h1>Page<a href="#p">{mark}</a></h1>{sentence}<dl><dt>f(x)<a href="s">{mark}</a></dt>'
+    content = content_of(f"{page}<dd><p>It returns the number of words that were found.</p></dd></dl></main>")
+    assert mark not in content.replace("# Page", "")
+    assert "**f(x)**\n\nIt returns" in content

@@ -4,38 +4,25 @@ import asyncio
 import base64
 import os
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from gateway.domain import Json
 from gateway.engines.render import browser, frames
-from gateway.engines.render.browser import (
-    BrowserGone,
-    CommandFailed,
-    Connection,
-    NoAnswer,
-    is_renderer,
-    private_bytes,
-    victims,
-)
+from gateway.engines.render.browser import BrowserGone, CommandFailed, Connection, NoAnswer, is_renderer
 from gateway.engines.render.tab import MAX_POSTED_BYTES, read_paused
 
 
-class Sink:
-    """The writing end, which answers through `source` as the test wants."""
-
-    def __init__(self, source: asyncio.StreamReader, answer: bytes = b"") -> None:
-        self.source, self.answer, self.written = source, answer, b""
-
-    def write(self, data: bytes) -> None:
-        self.written += data
-        if self.answer:
-            self.source.feed_data(self.answer)
+def connected(answer: bytes = b"") -> tuple[asyncio.StreamReader, Connection]:
+    """A connection, and its reading end, where `answer` comes after each command that is written."""
+    source = asyncio.StreamReader()
+    sink = Mock(write=lambda data: source.feed_data(answer) if answer else None)
+    return source, Connection(source, sink)
 
 
 async def test_a_command_is_answered_refused_or_given_up() -> None:
-    source = asyncio.StreamReader()
-    connection = Connection(source, Sink(source, b'{"id":1,"result":{"a":1}}\0{"id":2,"error":{"code":1}}\0'))  # type: ignore[arg-type]
+    source, connection = connected(b'{"id":1,"result":{"a":1}}\0{"id":2,"error":{"code":1}}\0')
     reading = asyncio.create_task(connection.run())
     assert await connection.call("First") == {"a": 1}
     with pytest.raises(CommandFailed):
@@ -49,8 +36,7 @@ async def test_a_command_is_answered_refused_or_given_up() -> None:
 
 
 async def test_commands_that_wait_when_the_browser_ends_fail_at_once() -> None:
-    source = asyncio.StreamReader()
-    connection = Connection(source, Sink(source))  # type: ignore[arg-type]
+    source, connection = connected()
     reading = asyncio.create_task(connection.run())
     waiting = asyncio.create_task(connection.call("Page.navigate"))
     await asyncio.sleep(0)
@@ -61,16 +47,14 @@ async def test_commands_that_wait_when_the_browser_ends_fail_at_once() -> None:
 
 
 async def test_events_reach_the_listener_of_their_session_alone() -> None:
-    source = asyncio.StreamReader()
-    connection = Connection(source, Sink(source))  # type: ignore[arg-type]
+    source, connection = connected()
     heard: list[tuple[str, str, Json]] = []
     for session in ("", "s1"):
         connection.listen(session, lambda method, given, session=session: heard.append((session, method, given)))  # type: ignore[misc]
     connection.listen("s2", lambda method, given: heard.append(("s2", method, given)))
     connection.forget("s2")
-    source.feed_data(
-        b'{"method":"a"}\0{"method":"b","sessionId":"s1","params":{"x":1}}\0{"method":"c","sessionId":"s2"}\0'
-    )
+    source.feed_data(b'{"method":"a"}\0{"method":"b","sessionId":"s1","params":{"x":1}}\0')
+    source.feed_data(b'{"method":"c","sessionId":"s2"}\0')
     source.feed_data(b'{"method":"d","sessionId":"s1","params":[]}\0nonsense\0[]\0{"method":5}\0{"id":"x"}\0{"id":7}\0')
     source.feed_eof()
     await connection.run()
@@ -79,8 +63,7 @@ async def test_events_reach_the_listener_of_their_session_alone() -> None:
 
 @pytest.mark.slow
 async def test_a_message_that_is_too_large_is_skipped_and_the_next_one_is_read() -> None:
-    source = asyncio.StreamReader()
-    connection = Connection(source, Sink(source))  # type: ignore[arg-type]
+    source, connection = connected()
     heard: list[str] = []
     connection.listen("", lambda method, _: heard.append(method))
     reading = asyncio.create_task(connection.run())
@@ -149,7 +132,7 @@ def test_a_frame_that_is_too_large_is_not_sent() -> None:
 
 
 def test_the_memory_of_a_process_group_is_counted() -> None:
-    sizes = private_bytes(os.getpgrp())
+    sizes = browser.private_bytes(os.getpgrp())
     assert sizes[os.getpid()] > 1_000_000
     assert not is_renderer(os.getpid()) and not is_renderer(0)
 
@@ -158,7 +141,7 @@ def test_memory_is_taken_from_what_fills_it_and_not_from_the_pages_beside() -> N
     mb = 1 << 20
     frames_of_one = dict.fromkeys(range(100, 150), 20 * mb)
     page = {7: 80 * mb}
-    assert victims({**page, **frames_of_one}, 190 * mb) == list(range(149, 139, -1))
-    assert victims({7: 80 * mb, 8: 900 * mb, 9: 30 * mb}, 100 * mb) == [8]
-    assert victims({7: 500 * mb, 8: 600 * mb, 9: 30 * mb}, 700 * mb) == [8, 7]
-    assert victims({7: 80 * mb, 8: 30 * mb}, 200 * mb) == [8, 7] and victims({}, 1) == []
+    assert browser.victims({**page, **frames_of_one}, 190 * mb) == list(range(149, 139, -1))
+    assert browser.victims({7: 80 * mb, 8: 900 * mb, 9: 30 * mb}, 100 * mb) == [8]
+    assert browser.victims({7: 500 * mb, 8: 600 * mb, 9: 30 * mb}, 700 * mb) == [8, 7]
+    assert browser.victims({7: 80 * mb, 8: 30 * mb}, 200 * mb) == [8, 7] and browser.victims({}, 1) == []

@@ -49,59 +49,54 @@ async def site() -> AsyncIterator[Site]:
         yield site
 
 
-async def test_the_first_document_is_the_one_that_was_fetched_and_later_ones_are_fetched(site: Site) -> None:
+@pytest.fixture
+async def requests(site: Site) -> AsyncIterator[PageRequests]:
+    """Those of a page of the site, which the operator allows."""
     async with asking(site, page(site.url + "/", public=False)) as requests:
-        first = await requests.answer(ask(site.url + "/", "Document", is_main=True), b"")
-        assert first is not None and first[1] == b"<p>the document</p>" and site.asked == []
-        again = await requests.answer(ask(site.url + "/", "Document", is_main=True), b"")
-        assert again is not None and again[1] == b"<p>" and site.asked == ["/"]
+        yield requests
+
+
+async def test_the_first_document_is_the_fetched_one_and_later_ones_are_new(site: Site, requests: PageRequests) -> None:
+    first = await requests.answer(ask(site.url + "/", "Document", is_main=True), b"")
+    assert first is not None and first[1] == b"<p>the document</p>" and site.asked == []
+    again = await requests.answer(ask(site.url + "/", "Document", is_main=True), b"")
+    assert again is not None and again[1] == b"<p>" and site.asked == ["/"]
 
 
 @pytest.mark.parametrize("kind", ["Document", "Stylesheet", "Script", "XHR", "Fetch", "Other"])
-async def test_documents_scripts_styles_and_data_are_fetched(site: Site, kind: str) -> None:
-    async with asking(site, page(site.url + "/", public=False)) as requests:
-        assert await requests.answer(ask(site.url + "/data", kind), b"") is not None
+async def test_documents_scripts_styles_and_data_are_fetched(site: Site, requests: PageRequests, kind: str) -> None:
+    assert await requests.answer(ask(site.url + "/data", kind), b"") is not None
 
 
 @pytest.mark.parametrize(
     "refused",
     [
-        {"kind": "Image"},
-        {"kind": "Font"},
-        {"kind": "Media"},
-        {"kind": "WebSocket"},
-        {"kind": "Ping"},
-        {"kind": "Prefetch"},
-        {"kind": "EventSource"},
-        {"kind": ["Fetch"]},
+        *(
+            {"kind": kind}
+            for kind in ("Image", "Font", "Media", "WebSocket", "Ping", "Prefetch", "EventSource", ["Fetch"])
+        ),
+        *({"method": method} for method in ("PUT", "DELETE", "OPTIONS", None)),
+        *(
+            {"url": url}
+            for url in (None, "file:///etc/passwd", "chrome://version/", "http://u:p@127.0.0.1/", "http://[::1")
+        ),
         {"accept": "image/avif,image/webp,*/*;q=0.8"},
-        {"method": "PUT"},
-        {"method": "DELETE"},
-        {"method": "OPTIONS"},
-        {"method": None},
-        {"url": None},
-        {"url": "file:///etc/passwd"},
-        {"url": "chrome://version/"},
-        {"url": "http://user:password@127.0.0.1/"},
-        {"url": "http://[::1"},
     ],
     ids=str,
 )
-async def test_anything_else_is_refused_without_a_connection(site: Site, refused: Json) -> None:
-    async with asking(site, page(site.url + "/", public=False)) as requests:
-        assert await requests.answer({**ask(site.url + "/data"), **refused}, b"") is None
-        assert site.asked == []
+async def test_anything_else_is_refused_without_a_connection(site: Site, requests: PageRequests, refused: Json) -> None:
+    assert await requests.answer({**ask(site.url + "/data"), **refused}, b"") is None
+    assert site.asked == []
 
 
-async def test_a_picture_that_is_asked_for_as_data_does_not_reach_the_page(site: Site) -> None:
+async def test_a_picture_that_is_asked_for_as_data_does_not_reach_the_page(site: Site, requests: PageRequests) -> None:
     site.pages["/hidden"] = (200, {"Content-Type": " Image/PNG"}, b"x")
-    async with asking(site, page(site.url + "/", public=False)) as requests:
-        assert await requests.answer(ask(site.url + "/hidden"), b"") is None
-        requests.begin(5.0, pictures=True)
-        assert await requests.answer(ask(site.url + "/hidden", "Image"), b"") is not None
+    assert await requests.answer(ask(site.url + "/hidden"), b"") is None
+    requests.begin(5.0, pictures=True)
+    assert await requests.answer(ask(site.url + "/hidden", "Image"), b"") is not None
 
 
-async def test_a_page_posts_to_its_own_site_a_little_and_once(site: Site) -> None:
+async def test_a_page_posts_to_its_own_site_a_little_and_once(site: Site, requests: PageRequests) -> None:
     posted: list[tuple[bytes, str]] = []
 
     async def take(request: web.Request) -> web.Response:
@@ -109,40 +104,30 @@ async def test_a_page_posts_to_its_own_site_a_little_and_once(site: Site) -> Non
         raise ConnectionResetError  # the connection ends without an answer
 
     site.pages["/post"] = take
-    async with asking(site, page(site.url + "/", public=False)) as requests:
-        wish = ask(site.url + "/post", method="POST", sends="application/json; charset=utf-8")
-        assert await requests.answer(wish, b"x" * 65_537) is None
-        await requests.answer(wish, b"{}")
-        assert posted == [(b"{}", "application/json; charset=utf-8")]
-    async with asking(site, page("http://www.example.org/", public=False)) as requests:
-        assert await requests.answer(wish, b"{}") is None
+    wish = ask(site.url + "/post", method="POST", sends="application/json; charset=utf-8")
+    assert await requests.answer(wish, b"x" * 65_537) is None
+    await requests.answer(wish, b"{}")
+    assert posted == [(b"{}", "application/json; charset=utf-8")]
+    async with asking(site, page("http://www.example.org/", public=False)) as others:
+        assert await others.answer(wish, b"{}") is None
     assert len(posted) == 1
 
 
-@pytest.mark.parametrize(
-    ("host", "is_own"),
-    [
-        ("example.org", True),
-        ("www.example.org", True),
-        ("api.example.org", True),
-        ("example.org.", True),
-        ("notexample.org", False),
-        ("example.org.evil.test", False),
-        ("org", False),
-    ],
-)
-def test_the_pages_own_site_is_its_host_and_those_below_it(host: str, is_own: bool) -> None:
-    assert _is_own_site(f"https://{host}/post", "www.example.org") is is_own
+OWN_HOSTS = ("example.org", "www.example.org", "api.example.org", "example.org.")
 
 
-async def test_a_redirect_is_given_to_the_browser_and_its_end_is_asked_for_anew(site: Site) -> None:
+@pytest.mark.parametrize("host", [*OWN_HOSTS, "notexample.org", "example.org.evil.test", "org"])
+def test_the_pages_own_site_is_its_host_and_those_below_it(host: str) -> None:
+    assert _is_own_site(f"https://{host}/post", "www.example.org") is (host in OWN_HOSTS)
+
+
+async def test_a_redirect_goes_to_the_browser_which_asks_for_its_end_anew(site: Site, requests: PageRequests) -> None:
     site.pages["/away"] = (302, {"Location": "http://10.0.0.1/", "Set-Cookie": "a=1", "X-Other": "1"}, b"")
-    async with asking(site, page(site.url + "/", public=False)) as requests:
-        answer = await requests.answer(ask(site.url + "/away"), b"")
-        assert answer is not None and answer[0]["status"] == 302
-        assert dict(answer[0]["headers"])["location"] == "http://10.0.0.1/"
-        assert not {"set-cookie", "x-other"} & set(dict(answer[0]["headers"]))
-        assert await requests.answer(ask("http://10.0.0.1/"), b"") is None
+    answer = await requests.answer(ask(site.url + "/away"), b"")
+    assert answer is not None and answer[0]["status"] == 302
+    assert dict(answer[0]["headers"])["location"] == "http://10.0.0.1/"
+    assert not {"set-cookie", "x-other"} & set(dict(answer[0]["headers"]))
+    assert await requests.answer(ask("http://10.0.0.1/"), b"") is None
 
 
 async def test_a_public_page_reaches_no_address_of_the_operators_list(site: Site) -> None:
@@ -156,12 +141,11 @@ async def test_a_public_page_reaches_no_address_of_the_operators_list(site: Site
         assert site.asked == [], "robots.txt neither"
 
 
-async def test_a_public_answer_closes_the_operators_list_for_the_rest_of_the_page(site: Site) -> None:
-    async with asking(site, page(site.url + "/", public=False)) as requests:
-        requests._record(page("http://93.184.216.34/", public=True), is_main=True)
-        assert requests.state.site == "93.184.216.34"
-        assert await requests.answer(ask(site.url + "/data"), b"") is None
-        assert not requests.state.public, "what was read first stays what it is"
+async def test_a_public_answer_closes_the_operators_list_for_the_page(site: Site, requests: PageRequests) -> None:
+    requests._record(page("http://93.184.216.34/", public=True), is_main=True)
+    assert requests.state.site == "93.184.216.34"
+    assert await requests.answer(ask(site.url + "/data"), b"") is None
+    assert not requests.state.public, "what was read first stays what it is"
 
 
 async def test_no_page_reads_the_operations_listener(site: Site) -> None:
@@ -174,34 +158,38 @@ async def test_no_page_reads_the_operations_listener(site: Site) -> None:
         assert own.asked == []
 
 
-async def test_requests_bytes_documents_and_seconds_of_a_page_are_bounded(site: Site) -> None:
-    document = page(site.url + "/", public=False)
-    async with asking(site, document, limits=PageLimits(requests=3)) as requests:
-        got = [await requests.answer(ask(f"{site.url}/data?{at}"), b"") for at in range(5)]
-        assert [answer is not None for answer in got] == [True] * 3 + [False] * 2
-    async with asking(site, document, limits=PageLimits(total_bytes=20)) as requests:
-        got = [await requests.answer(ask(f"{site.url}/data?{at}"), b"") for at in range(5)]
-        assert [answer is not None for answer in got] == [True, True, False, False, False]
-    async with asking(site, document, limits=PageLimits(answer_bytes=7)) as requests:
-        assert await requests.answer(ask(f"{site.url}/data"), b"") is None
-    async with asking(site, document, limits=PageLimits(documents=2)) as requests:
-        got = [await requests.answer(ask(f"{site.url}/?{at}", "Document"), b"") for at in range(3)]
-        assert [answer is not None for answer in got] == [True, True, False]
-    async with asking(site, document) as requests:
-        requests.begin(0.0, pictures=False)
-        assert await requests.answer(ask(f"{site.url}/data"), b"") is None
+@pytest.mark.parametrize(
+    ("limits", "kind", "answered"),
+    [
+        (PageLimits(requests=3), "Fetch", 3),
+        (PageLimits(total_bytes=20), "Fetch", 2),
+        (PageLimits(answer_bytes=7), "Fetch", 0),
+        (PageLimits(documents=2), "Document", 2),
+    ],
+)
+async def test_requests_bytes_and_documents_of_a_page_are_bounded(
+    site: Site, limits: PageLimits, kind: str, answered: int
+) -> None:
+    async with asking(site, page(site.url + "/", public=False), limits=limits) as requests:
+        path = "/" if kind == "Document" else "/data"
+        got = [await requests.answer(ask(f"{site.url}{path}?{at}", kind), b"") for at in range(5)]
+    assert [answer is not None for answer in got] == [True] * answered + [False] * (5 - answered)
 
 
-async def test_a_slow_answer_ends_with_the_pages_seconds(site: Site) -> None:
+async def test_a_page_whose_seconds_are_over_asks_for_nothing(site: Site, requests: PageRequests) -> None:
+    requests.begin(0.0, pictures=False)
+    assert await requests.answer(ask(f"{site.url}/data"), b"") is None
+
+
+async def test_a_slow_answer_ends_with_the_pages_seconds(site: Site, requests: PageRequests) -> None:
     async def never(_: web.Request) -> web.Response:
         await asyncio.sleep(60)
         raise AssertionError
 
     site.pages["/never"] = never
-    async with asking(site, page(site.url + "/", public=False)) as requests:
-        requests.begin(0.3, pictures=False)
-        async with asyncio.timeout(5):
-            assert await requests.answer(ask(f"{site.url}/never"), b"") is None
+    requests.begin(0.3, pictures=False)
+    async with asyncio.timeout(5):
+        assert await requests.answer(ask(f"{site.url}/never"), b"") is None
 
 
 async def test_robots_txt_is_kept_to(site: Site) -> None:
@@ -213,7 +201,7 @@ async def test_robots_txt_is_kept_to(site: Site) -> None:
         assert "/no" not in site.asked
 
 
-async def test_only_a_well_formed_origin_goes_out(site: Site) -> None:
+async def test_only_a_well_formed_origin_goes_out(site: Site, requests: PageRequests) -> None:
     origins: list[str | None] = []
 
     async def note(request: web.Request) -> web.Response:
@@ -221,7 +209,6 @@ async def test_only_a_well_formed_origin_goes_out(site: Site) -> None:
         return web.Response(text="x")
 
     site.pages["/note"] = note
-    async with asking(site, page(site.url + "/", public=False)) as requests:
-        for origin in ("https://example.org", "null", "https://example.org/secret?key=1", "x\r\nX-Key: 1", 5):
-            assert await requests.answer(ask(site.url + "/note", origin=origin), b"") is not None
+    for origin in ("https://example.org", "null", "https://example.org/secret?key=1", "x\r\nX-Key: 1", 5):
+        assert await requests.answer(ask(site.url + "/note", origin=origin), b"") is not None
     assert origins == ["https://example.org", "null", None, None, None]

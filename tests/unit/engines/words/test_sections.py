@@ -1,21 +1,15 @@
 """Sections of a page: what a fragment selects, and the list of what a long page holds."""
 
 from gateway.engines.content.prune import main_content
-from gateway.engines.documents.page import anchors_of, extract, mark_anchors
-from gateway.engines.documents.parse_pool import ExtractOptions
+from gateway.engines.documents.page import anchors_of, mark_anchors
 from gateway.engines.html.head import read_head
 from gateway.engines.html.tree import parse
 from gateway.engines.words.sections import Anchor, find, outline, sections_of
+from tests.support.paths import GOLDEN
+from tests.support.read_pages import content_of, page_of
 
 WORDS = "Some words that say what the option is good for and when it should be set by hand. "
-PAGE = f"""<html><head><title>Options</title></head><body><main>
-<ul><li><a href="#two">Second part</a></li><li><a href="#one">First part</a></li></ul>
-<section id="top"><h1>All options</h1><p>{WORDS * 3}</p>
-<section id="one"><span id="old-one"></span><h2>First part<a class="headerlink" href="#one">¶</a></h2><p>{WORDS}</p>
-<dl><dt id="user.name"><code>user.name</code></dt><dd><p id="inner">{WORDS}</p><p>Second of name.</p></dd>
-<dt><a id="key"></a>user.signingKey</dt><dt id="key2">user.otherKey</dt><dd><p>{WORDS}Keys are long.</p></dd></dl>
-</section>
-<a name="two"></a><h2>Second part</h2><p>{WORDS} The second.</p></section></main></body></html>"""
+PAGE = (GOLDEN / "documents" / "options_manual.html").read_text()
 
 
 def anchors() -> list[Anchor]:
@@ -25,8 +19,7 @@ def anchors() -> list[Anchor]:
 
 
 def part(fragment: str, form: str = "markdown") -> str:
-    page = extract(PAGE.encode(), ExtractOptions("https://x.test/", fragment=fragment, format=form))
-    return str(page.get("part", "the whole page"))
+    return str(page_of(PAGE, fragment=fragment, format=form).get("part", "the whole page"))
 
 
 def test_ids_lead_to_the_heading_or_term_they_stand_on_in_or_before() -> None:
@@ -50,17 +43,16 @@ def test_a_fragment_selects_its_section_with_the_way_to_it() -> None:
 
 def test_a_fragment_may_be_the_name_of_a_section_or_a_range_of_characters() -> None:
     assert part("user.signingKey") == part("key") and part("First%20part") == part("first-part") == part("ONE")
-    page = extract(PAGE.encode(), ExtractOptions("https://x.test/"))
-    assert page["content"][5:50].strip() in part("char=5,50")
+    assert content_of(PAGE)[5:50].strip() in part("char=5,50")
 
 
 def test_a_fragment_that_names_nothing_gives_the_whole_page_and_says_so() -> None:
-    page = extract(PAGE.encode(), ExtractOptions("https://x.test/", fragment="/route"))
+    page = page_of(PAGE, fragment="/route")
     assert page["lacks_section"] is True and "part" not in page
 
 
 def test_a_query_looks_in_the_section_alone() -> None:
-    page = extract(PAGE.encode(), ExtractOptions("https://x.test/", fragment="two", query="keys are long"))
+    page = page_of(PAGE, fragment="two", query="keys are long")
     assert "The second." in page["part"] and "Keys" not in page["part"]
 
 
@@ -83,13 +75,11 @@ def listed(text: str, most_chars: int, most_entries: int = 20) -> list[str]:
 
 
 def test_the_parts_that_are_listed_are_together_the_page_and_each_fits() -> None:
-    chapters = [
-        f"# Chapter {n}\n\n{WORDS}\n\n" + "".join(f"## Part {m}\n\n{WORDS * 6}\n\n" for m in range(12))
-        for n in range(6)
-    ]
+    parts = "".join(f"## Part {m}\n\n{WORDS * 6}\n\n" for m in range(12))
+    chapters = [f"# Chapter {n}\n\n{WORDS}\n\n{parts}" for n in range(6)]
     for text in ("".join(chapters), "".join(chapters[:1]), WORDS.replace(". ", ".\n") * 400, "x" * 30_000):
-        parts = listed(text, 4_000)
-        assert "".join(parts) == text and all(len(part) <= 4_000 for part in parts)
+        found = listed(text, 4_000)
+        assert "".join(found) == text and all(len(part) <= 4_000 for part in found)
 
 
 def test_sections_too_many_to_list_are_listed_together() -> None:
@@ -101,6 +91,6 @@ def test_sections_too_many_to_list_are_listed_together() -> None:
 
 
 def test_a_page_longer_than_its_share_lists_its_sections() -> None:
-    page = extract(PAGE.encode(), ExtractOptions("https://x.test/", most_chars=300, most_sections=20))
+    page = page_of(PAGE, most_chars=300, most_sections=20)
     assert {"one", "user.name", "key", "two"} & {entry["fragment"] for entry in page["sections"]}
-    assert "sections" not in extract(PAGE.encode(), ExtractOptions("https://x.test/", most_chars=30_000))
+    assert "sections" not in page_of(PAGE, most_chars=30_000)
