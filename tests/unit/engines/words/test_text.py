@@ -36,7 +36,7 @@ def test_a_german_text_has_stems_and_a_russian_name_in_an_english_one_as_well() 
     assert words.text_stems(words.fold("The city of Москва is the capital.")) == [words.stem_of("москвы")]
 
 
-def test_of_a_query_askedin_other_letters_have_stems_and_latin_ones_that_may_be_foreign() -> None:
+def test_of_a_query_words_in_other_letters_have_stems_and_latin_ones_that_may_be_foreign() -> None:
     assert words.query_stems(["пакеты", "apt", "remove2", "install"], ()) == (words.stem_of("пакет"),)
     assert words.query_stems(["pakete", "paket"], ["pakete", "paket"]) == (words.stem_of("paket"),)
 
@@ -104,9 +104,9 @@ def test_terms_among_some_are_those_of_the_text(text: str) -> None:
         ("漢", 9, 1),
     ],
 )
-def test_askedare_counted_up_to_a_bound(text: str, most: int, count: int) -> None:
+def test_words_are_counted_up_to_a_bound(text: str, most: int, count: int) -> None:
     assert words.count_words(text, most) == count
 
 
-def test_texts_with_blanks_have_no_askedbeyond_those() -> None:
+def test_texts_with_blanks_have_no_words_beyond_those() -> None:
     assert words.unparted_words("The river had risen, c'était déjà tard, уже поздно") == 0
