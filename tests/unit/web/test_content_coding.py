@@ -24,7 +24,7 @@ CODED = {
     "deflate": zlib.compress(BODY),
     "zstd": zstd.compress(BODY[:90]) + zstd.compress(BODY[90:]),
 }
-_ZEROS = bytes(50_000_000)
+_ZEROS = bytes(12_000_000)
 BOMBS = {"gzip": gzip.compress(_ZEROS), "deflate": zlib.compress(_ZEROS), "zstd": zstd.compress(_ZEROS)}
 
 
