@@ -6,7 +6,7 @@ import phonenumbers
 import pytest
 
 from gateway.sanitize.detectors.phones import judge_number, parse_number
-from gateway.sanitize.scanner import Scanner
+from tests.support.scanned import found
 
 
 @pytest.mark.slow
@@ -25,11 +25,6 @@ def test_a_number_of_a_plan_is_one_for_the_parser() -> None:
         assert judge_number(bytes(chars)) != "valid" or parse_number(bytes(chars)) == "valid", chars
 
 
-def test_a_trunk_prefix_in_brackets_is_part_of_a_number() -> None:
-    text = "from abroad +44 (0)20 7946 0958, please"
-    assert [text[each.start : each.end] for each in Scanner().scan(text)] == ["+44 (0)20 7946 0958"]
-
-
 def test_a_long_list_of_numbers_is_masked_number_by_number() -> None:
     text = "".join(f"Jane Roe {n}, +44 20 7946 {n:04d}\n" for n in range(2_000))
-    assert {text[each.start : each.end][:3] for each in Scanner().scan(text)} == {"+44"}
+    assert {value[:3] for value in found(text)} == {"+44"}
