@@ -1,6 +1,7 @@
-"""Work counted instead of timed: the same on every machine, whatever runs beside it."""
+"""Work and memory counted instead of timed: the same on every machine, whatever runs beside it."""
 
 import sys
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -27,3 +28,13 @@ def growth(work: Callable[[Any], object], make: Callable[[int], Any], size: int)
     small, large = make(size), make(2 * size)
     work(small)  # what is made once is made
     return calls_of(lambda: work(large)) / calls_of(lambda: work(small))
+
+
+def peak_bytes(work: Callable[[], object]) -> int:
+    """The most memory that `work` has at once, of what Python gives out."""
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()

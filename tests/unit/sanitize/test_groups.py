@@ -10,6 +10,7 @@ from gateway.config.settings import Sanitize
 from gateway.sanitize.policy import actions
 from gateway.sanitize.scanner import Scanner
 from gateway.sanitize.slot_mask import SlotMasker
+from gateway.sanitize.work_budget import SharedAllowance
 from gateway.texts import GroupSlot, TextSlot
 
 VALUES = [
@@ -31,25 +32,14 @@ def masked(texts: list[tuple[str, str]], *, together: bool) -> tuple[list[str], 
     found = list[str]()
     slots = [TextSlot(holder, index, f"[{index}]", name=name) for index, (name, _) in enumerate(texts)]
     masker = SlotMasker(Scanner(), TABLE, lambda entity, action, where: found.append(f"{where} {entity}"))
-    if together:
-        masker.clean(GroupSlot.of(slots))
-    else:
-        for slot in slots:
-            masker.clean(slot)
+    for slot in [GroupSlot.of(slots)] if together else slots:
+        masker.clean(slot)
     return holder, sorted(found)
 
 
 @pytest.mark.slow
 @settings(max_examples=300, deadline=None)
-@given(
-    st.lists(
-        st.tuples(
-            st.sampled_from(["a", "note", "token", "phone", "password"]), st.sampled_from(VALUES + NEIGHBOURS * 2)
-        ),
-        min_size=1,
-        max_size=12,
-    )
-)
+@given(st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(VALUES + NEIGHBOURS * 2)), min_size=1, max_size=12))
 def test_a_group_is_masked_like_its_members(texts: list[tuple[str, str]]) -> None:
     assert masked(texts, together=True) == masked(texts, together=False)
 
@@ -59,3 +49,20 @@ def test_no_neighbour_hides_a_value(neighbour: str) -> None:
     for value in VALUES:
         texts = [("a", neighbour), ("a", value), ("a", neighbour)]
         assert masked(texts, together=True) == masked(texts, together=False)
+
+
+@pytest.mark.parametrize("units", [10**9, 0], ids=["alone", "beside other lines once the allowance is spent"])
+def test_all_of_many_short_strings_are_masked_and_counted(units: int) -> None:
+    holder = [f"ghp_{n:036d}x{n}".replace("0000000000", "a8Zk2Qp9Lx") for n in range(50)] + ["an ordinary text"]
+    slots, notes = [TextSlot(holder, index, f"[{index}]") for index in range(len(holder))], list[str]()
+    masker = SlotMasker(Scanner(), TABLE, lambda entity, *_: notes.append(entity), SharedAllowance(units))
+    assert len(list(masker.steps(GroupSlot.of(slots)))) > 50 and notes == ["SECRET"] * 50
+    assert holder == ["[REDACTED:SECRET]"] * 50 + ["an ordinary text"]
+
+
+def test_a_long_text_with_an_emoji_is_masked_as_a_short_one_is() -> None:
+    holder = {"content": "😀 mail me@firma-beispiel.de " + "words " * 20_000 + "password: hunter2hunter2"}
+    masker = SlotMasker(Scanner(), TABLE, lambda *_: None)
+    assert masker.clean(TextSlot(holder, "content", "content"))
+    assert "hunter2" not in holder["content"] and holder["content"].startswith("😀 mail ")
+    assert not masker.clean(TextSlot({"content": "я" * 100_000}, "content", "content"))
