@@ -1,16 +1,12 @@
 """What callers see of an upstream's refusal: its reason, without keys, addresses or anything that was sent to it."""
 
+from typing import Any
+
 import pytest
 
 from gateway.errors import UpstreamError, UpstreamRefused
-from gateway.wire.openai_error import (
-    error_in_answer,
-    error_in_stream,
-    failure_code,
-    responses_error_object,
-    scrubbed,
-    upstream_error,
-)
+from gateway.wire import openai_error
+from gateway.wire.openai_error import error_in_answer, error_in_stream, failure_code, scrubbed, upstream_error
 
 SECRET = "correct-horse-battery"
 
@@ -19,22 +15,17 @@ def test_a_secret_of_any_form_that_was_sent_is_not_repeated() -> None:
     body = {"error": {"message": f"no access with {SECRET} here"}}
     assert upstream_error(400, body, None, (f"Token {SECRET}",)).message == "no access with [hidden] here"
     assert upstream_error(429, body, 3, (SECRET,)).message == "no access with [hidden] here"
-    assert scrubbed("Bearer abcdef at http://10.0.0.1:8000/v1\n\nand 10.0.0.2:80") == (
-        "Bearer [hidden] at [hidden] and [hidden]"
-    )
+    told = "Bearer abcdef at http://10.0.0.1:8000/v1\n\nand 10.0.0.2:80"
+    assert scrubbed(told) == "Bearer [hidden] at [hidden] and [hidden]"
 
 
 @pytest.mark.parametrize(
     ("status", "code", "seen"),
     [
-        (401, "upstream_credentials", 502),
-        (404, "upstream_misconfigured", 502),
-        (413, "invalid_value", 413),
-        (429, "rate_limit_exceeded", 429),
-        (500, "upstream_error", 502),
-        (503, "upstream_unavailable", 503),
+        (401, "upstream_credentials", 502), (404, "upstream_misconfigured", 502), (413, "invalid_value", 413),
+        (429, "rate_limit_exceeded", 429), (500, "upstream_error", 502), (503, "upstream_unavailable", 503),
     ],
-)
+)  # fmt: skip
 def test_a_status_becomes_an_error_that_says_who_can_mend_it(status: int, code: str, seen: int) -> None:
     error = upstream_error(status, {"detail": "x"}, None)
     assert (error.code, error.status) == (code, seen)
@@ -65,7 +56,7 @@ def test_an_input_that_a_model_does_not_take_is_the_callers_to_mend(input_kind: 
 def test_the_responses_route_names_its_own_fields() -> None:
     for param, named in (("messages[0].content", "input"), ("max_tokens", "max_output_tokens"), (None, None)):
         error = UpstreamRefused("x", status=400, code="invalid_value", param=param)
-        assert responses_error_object(error)["param"] == named
+        assert openai_error.responses_error_object(error)["param"] == named
 
 
 def test_an_error_within_a_stream_has_the_status_that_its_code_means() -> None:
@@ -146,27 +137,19 @@ def test_words_that_only_sound_like_it_keep_their_own_code(words: str) -> None:
         ({"error": "something broke"}, 502, ""),
     ],
 )  # fmt: skip
-def test_an_error_within_an_answer_has_the_status_and_words_that_it_means(
-    body: object, status: int, words: str
-) -> None:
+def test_an_error_within_an_answer_has_the_status_and_words_that_it_means(body: Any, status: int, words: str) -> None:
     error = error_in_stream(body)
     assert error.status == status and (not words or error.message == words)
 
 
 W = "too many words"
 MAKERS = [
-    {"success": False, "errors": [{"code": 7003, "message": W}]},
-    {"error_code": 336003, "error_msg": W},
-    {"choices": None, "base_resp": {"status_code": 1004, "status_msg": W}},
-    {"code": 10013, "message": W, "sid": "x"},
-    {"errorMessage": W, "errorCode": "X"},
-    {"fault": {"faultstring": W, "detail": {"errorcode": "x"}}},
-    {"error": "invalid_request", "error_description": W},
-    {"error": {"reason": W}},
-    {"error": [W]},
-    {"errors": {"messages": [W]}},
-    {"error": {"message": {"text": W}}},
-]
+    {"success": False, "errors": [{"code": 7003, "message": W}]}, {"error_code": 336003, "error_msg": W},
+    {"choices": None, "base_resp": {"status_code": 1004, "status_msg": W}}, {"code": 10013, "message": W, "sid": "x"},
+    {"errorMessage": W, "errorCode": "X"}, {"fault": {"faultstring": W, "detail": {"errorcode": "x"}}},
+    {"error": "invalid_request", "error_description": W}, {"error": {"reason": W}}, {"error": [W]},
+    {"errors": {"messages": [W]}}, {"error": {"message": {"text": W}}},
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("body", MAKERS, ids=str)

@@ -5,13 +5,12 @@ from typing import Any
 import pytest
 
 from gateway.domain import Json
-from gateway.errors import ContentBlocked, InvalidRequest, UpstreamRefused
+from gateway.errors import ContentBlocked, UpstreamRefused
 from gateway.wire.dialect import Dialect, MessageUnits
 from gateway.wire.embeddings import EmbeddingsDialect
 from gateway.wire.messages.dialect import MessagesDialect
 from gateway.wire.messages.error import error_object
 from gateway.wire.messages.object import stop_fields, token_estimate
-from gateway.wire.messages.tools import chat_tool, offered_tools, set_choice
 from gateway.wire.responses.dialect import ResponsesDialect
 
 DELTA = "content_block_delta"
@@ -102,42 +101,12 @@ def test_blocks_of_a_conversation_hold_its_messages_in_order_with_all_else_where
     assert told(rest_first=True)[0] == (0, ["s"])
 
 
-def test_deferred_tools_are_offered_when_they_were_found_and_changes_come_in_order() -> None:
-    late = {**ADD, "name": "late", "defer_loading": True}
-
-    def names(found: set[str], changes: list[tuple[str, Any]]) -> list[str]:
-        return [tool["name"] for tool in offered_tools([ADD, late], found, changes)]
-
-    assert names(set(), []) == ["add"] and names({"late"}, []) == ["add", "late"]
-    new = {"type": "tool_definition", "definition": {**ADD, "name": "new"}}
-    changes = [("tool_addition", new), ("tool_removal", {"name": "add"}), ("tool_addition", "odd")]
-    assert names(set(), changes) == ["new"]
-    with pytest.raises(InvalidRequest, match=r"tools\[0\].name"):
-        offered_tools([{"input_schema": {}}], set(), [])
-
-
-def test_a_tool_has_chats_form_and_a_choice_needs_one() -> None:
-    function = chat_tool(ADD)["function"]
-    assert function == {"name": "add", "description": "adds", "parameters": {"type": "object"}, "strict": True}
-    assert chat_tool({"name": "x"})["function"] == {"name": "x", "parameters": None}
-    for choice, words in (({"type": "any"}, "no tools"), ({"type": "odd"}, "no tools")):
-        with pytest.raises(InvalidRequest, match=words):
-            set_choice({}, choice, ())
-    with pytest.raises(InvalidRequest, match="must be auto"):
-        set_choice({"tools": [1]}, {"type": "odd"}, ())
-    chat: Json = {}
-    set_choice(chat, {"type": "auto"}, ())
-    assert chat == {}
-
-
 def test_ends_and_estimates() -> None:
     assert stop_fields("stop", "END", ["END"]) == {"stop_reason": "stop_sequence", "stop_sequence": "END"}
     assert stop_fields("stop", "END", [])["stop_reason"] == "end_turn"
     call = {"function": {"name": "add", "arguments": "x" * 400}}
-    long = [
-        {"role": "user", "content": [{"type": "text", "text": "word " * 80}]},
-        {"content": None, "tool_calls": [call]},
-    ]
+    said = {"role": "user", "content": [{"type": "text", "text": "word " * 80}]}
+    long = [said, {"content": None, "tool_calls": [call]}]
     assert token_estimate({"messages": []}) == 1 and 100 < token_estimate({"messages": long, "tools": [ADD]}) < 400
 
 

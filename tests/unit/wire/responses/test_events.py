@@ -106,13 +106,6 @@ async def test_reasoning_text_and_calls_are_items_that_are_opened_and_closed_onc
     assert sorted(opened) == sorted(closed) and len(ended) == 1
 
 
-@pytest.mark.parametrize(("finish", "reason"), [("length", "max_output_tokens"), ("content_filter", "content_filter")])
-async def test_an_answer_that_was_cut_is_incomplete(finish: str, reason: str) -> None:
-    events = await sent(ResponseStream(BODY, lambda _: None).run(answer_of(delta(content="Hel"), delta(finish))))
-    final = events[-1]["response"]
-    assert final["incomplete_details"] == {"reason": reason} and kinds(final) == [("message", "incomplete")]
-
-
 async def test_an_answer_of_reasoning_alone_has_an_empty_message() -> None:
     events = await sent(
         ResponseStream(BODY, lambda _: None).run(answer_of(delta(reasoning_content="h"), delta("stop")))
