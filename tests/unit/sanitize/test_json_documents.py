@@ -50,8 +50,7 @@ def test_masked_names_keep_their_place() -> None:
 def test_no_value_passes_and_names_stay_when_the_allowance_is_spent() -> None:
     members = {f"k{number}": f"password: ghp_{number:036d}" for number in range(2_000)}
     shown = masked([orjson.dumps(members).decode()], allowance=0)[0][0]
-    assert "ghp_" not in shown
-    assert list(orjson.loads(shown)) == list(members)
+    assert "ghp_" not in shown and list(orjson.loads(shown)) == list(members)
 
 
 def test_plain_strings_of_a_document_cost_a_few_scans(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -162,8 +162,7 @@ def test_plain_prose_goes_out_by_the_bytes_it_came_with_but_for_its_last_words()
     events = relay.events(*[f" {word}" for word in ("plain", "harmless", "committee", "harvest") * 20])
     frames = [event.raw for event in events]
     out = mask.push(events)
-    assert [event.raw for event in out] == frames[:-1]
-    assert [event.raw for event in mask.finish()] == frames[-1:]
+    assert [event.raw for event in out] == frames[:-1] and [event.raw for event in mask.finish()] == frames[-1:]
 
 
 def test_choices_that_take_turns_keep_their_order_and_do_not_mix() -> None:
@@ -174,8 +173,7 @@ def test_choices_that_take_turns_keep_their_order_and_do_not_mix() -> None:
     for start in range(0, len(turns), 5):
         out += mask.push(turns[start : start + 5])
     out += mask.finish()
-    assert out == turns
-    assert text_of(out, 0) == "pay with [REDACTED:CREDIT_CARD] now please"
+    assert out == turns and text_of(out, 0) == "pay with [REDACTED:CREDIT_CARD] now please"
     assert text_of(out, 1) == "write to [REDACTED:EMAIL] today, will you"
 
 

@@ -141,8 +141,7 @@ async def test_any_text_cut_anywhere_reads_like_the_whole(parts: list[tuple[str,
     edges = [0, *cuts, len(text)]
     batches = [[chunk(text[a:b], n)] for n, (a, b) in enumerate(itertools.pairwise(edges))]
     events, _ = await run(batches)
-    assert text_of(events) == whole(text)
-    assert len(events) == len(batches)
+    assert text_of(events) == whole(text) and len(events) == len(batches)
 
 
 async def test_harmless_text_goes_out_while_the_stream_still_runs() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway.errors import UpstreamError, UpstreamRefused
+from gateway.errors import UpstreamError, UpstreamRefused, UpstreamTimeout
 from gateway.wire import openai_error
 from gateway.wire.openai_error import error_in_answer, error_in_stream, failure_code, scrubbed, upstream_error
 
@@ -63,9 +63,19 @@ def test_an_error_within_a_stream_has_the_status_that_its_code_means() -> None:
     assert error_in_stream({"error": {"code": 429, "message": "x"}}).status == 429
     assert error_in_stream({"error": {"code": "insufficient_quota"}}).code == "insufficient_quota"
     assert error_in_stream({"error": {"code": "strange"}}).status == 502
-    assert failure_code(UpstreamRefused("x", status=400, code="odd")) == "invalid_prompt"
-    assert failure_code(UpstreamError("x")) == "server_error"
-    assert failure_code(UpstreamRefused("x", status=429, code="odd")) == "rate_limit_exceeded"
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (UpstreamRefused("x", status=400, code="odd"), "invalid_prompt"), (UpstreamError("x"), "server_error"),
+        (UpstreamRefused("x", status=429, code="odd"), "rate_limit_exceeded"), (UpstreamTimeout("x"), "server_error"),
+        (UpstreamRefused("x", status=429, code="insufficient_quota"), "insufficient_quota"),
+        (UpstreamRefused("x", status=400, code="context_length_exceeded"), "context_length_exceeded"),
+    ],
+)  # fmt: skip
+def test_a_failed_response_has_a_code_that_clients_know(error: UpstreamError, code: str) -> None:
+    assert failure_code(error) == code
 
 
 @pytest.mark.parametrize(
@@ -155,8 +165,7 @@ MAKERS = [
 @pytest.mark.parametrize("body", MAKERS, ids=str)
 def test_every_makers_words_are_found_whatever_the_status(body: dict[str, object]) -> None:
     told = error_in_answer(body)
-    assert told is not None and told.message.endswith(W)
-    assert upstream_error(400, body, None).message == W
+    assert told is not None and told.message.endswith(W) and upstream_error(400, body, None).message == W
 
 
 @pytest.mark.parametrize("more", [{"base_resp": {"status_code": 0, "status_msg": "success"}}, {"message": "m"}])

@@ -46,8 +46,7 @@ def test_the_same_characters_before_a_link_are_not_taken_for_it(before: str, mas
     holder["text"] = text.replace(masked, "[REDACTED:EMAIL]") if masked else text
     links.place()
     [cited] = holder["annotations"]
-    assert holder["text"][: cited["start_index"]].endswith("Paris ")
-    assert places([cited], holder["text"]) == ["[1]"]
+    assert holder["text"][: cited["start_index"]].endswith("Paris ") and places([cited], holder["text"]) == ["[1]"]
 
 
 def test_a_link_that_a_mask_has_changed_loses_its_citation_and_a_withheld_text_all() -> None:

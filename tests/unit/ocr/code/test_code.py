@@ -124,8 +124,7 @@ def test_letters_at_other_distances_show_that_a_block_is_no_code() -> None:
 
 
 def test_a_fence_is_longer_than_any_in_the_code() -> None:
-    assert fenced("echo hi") == "```\necho hi\n```"
-    assert fenced("```\ninner\n```").startswith("````\n")
+    assert fenced("echo hi") == "```\necho hi\n```" and fenced("```\ninner\n```").startswith("````\n")
     assert fenced("") == ""
 
 

@@ -105,8 +105,7 @@ def test_tables_are_written_as_html_and_as_markdown() -> None:
 def test_aligned_rows_are_found_and_paragraphs_are_not() -> None:
     rows = [line(x, 30 * i, "1,234.50") for i in range(5) for x in (0, 200, 400)]
     paragraph = [line(0, 400 + 30 * i, "running text over the whole width of it") for i in range(5)]
-    assert aligned_tables(rows + paragraph) == [Rect(0, 0, 480, 140)]
-    assert aligned_tables(paragraph) == []
+    assert aligned_tables(rows + paragraph) == [Rect(0, 0, 480, 140)] and aligned_tables(paragraph) == []
 
 
 # --- answers ----------------------------------------------------------------------------------------------------------

@@ -85,8 +85,7 @@ def test_a_page_is_read_in_the_order_of_its_texts(page: str) -> None:
 def test_six_narrow_columns_of_a_page_are_columns_and_no_table_though_their_lines_stand_on_one_grid() -> None:
     ends = [(147, 160, 121, 158, 150, 139, 144, 163)[(5 * n + i) % 8] for n in range(6) for i in range(40)]
     rects = [Rect(190 * n, 22 * i, 190 * n + ends[40 * n + i], 22 * i + 25) for n in range(6) for i in range(40)]
-    assert order(rects) == list(range(240))
-    assert aligned_tables([Line(rect) for rect in rects]) == []
+    assert order(rects) == list(range(240)) and aligned_tables([Line(rect) for rect in rects]) == []
 
 
 @pytest.mark.slow
@@ -101,8 +100,7 @@ def test_every_line_comes_once_whatever_the_page() -> None:
 def test_contents_are_an_aside_of_their_text_and_a_side_bar_or_filled_columns_are_texts_beside_another() -> None:
     assert is_aside(CONTENTS, TEXT) and not is_aside(TEXT, CONTENTS)
     assert len(texts_beside([*SIDE_BAR, *BESIDE])) == 2
-    assert aligned_share(NAMES, VALUES) == 1.0
-    assert texts_beside([*NAMES, *VALUES]) == [list(range(16))]
+    assert aligned_share(NAMES, VALUES) == 1.0 and texts_beside([*NAMES, *VALUES]) == [list(range(16))]
     left = [Rect(40, 40 + 24 * n, 280 + 20 * (n % 3), 60 + 24 * n) for n in range(12)]
     right = [Rect(360, rect.y1, rect.x2 + 320, rect.y2) for rect in left]  # at one height, row by row
     assert texts_beside([*left, *right]) == [list(range(12)), list(range(12, 24))]

@@ -13,13 +13,11 @@ def cell(rows: slice, columns: slice) -> numpy.ndarray[tuple[int, ...], numpy.dt
 
 
 def test_a_bar_is_known_by_its_height_in_letters_however_far_apart_rows_are() -> None:
-    assert sign_of(cell(slice(7, 25), slice(5, 7))) == "|"
-    assert sign_of(cell(slice(9, 25), slice(5, 7))) == ""
+    assert sign_of(cell(slice(7, 25), slice(5, 7))) == "|" and sign_of(cell(slice(9, 25), slice(5, 7))) == ""
 
 
 def test_an_underscore_is_known_by_how_low_it_is_in_letters_however_far_apart_rows_are() -> None:
-    assert sign_of(cell(slice(22, 24), slice(1, 11))) == "_"
-    assert sign_of(cell(slice(17, 19), slice(2, 10))) == "-"
+    assert sign_of(cell(slice(22, 24), slice(1, 11))) == "_" and sign_of(cell(slice(17, 19), slice(2, 10))) == "-"
 
 
 def test_data_in_quotation_marks_has_a_grid_though_each_word_lacks_its_comma() -> None:

@@ -71,5 +71,4 @@ def test_the_median_sought_in_strips_is_that_of_the_whole_page() -> None:
     band = numpy.zeros_like(gray)
     band[0:9, 3:40] = band[60:140, 100:170] = band[220:, :12] = 1
     whole = band & (cv2.medianBlur(gray, EDGE_WINDOW) < MIDDLE)
-    assert whole.any()
-    assert numpy.array_equal(_dark_in(gray, band), whole)
+    assert whole.any() and numpy.array_equal(_dark_in(gray, band), whole)

@@ -51,7 +51,6 @@ def test_every_flipped_byte_of_a_png_and_a_missing_end_are_found_and_most_flippe
 
 
 def test_padding_before_a_marker_is_no_damage_and_lost_data_is() -> None:
-    assert not is_damaged(b"")
-    assert not is_damaged(b"Corrupt JPEG data: 16 extraneous bytes before marker 0xd9\n")
+    assert not is_damaged(b"") and not is_damaged(b"Corrupt JPEG data: 16 extraneous bytes before marker 0xd9\n")
     assert is_damaged(b"Corrupt JPEG data: 900 extraneous bytes before marker 0xd9\n")
     assert is_damaged(b"Corrupt JPEG data: premature end of data segment\n")

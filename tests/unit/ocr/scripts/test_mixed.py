@@ -133,8 +133,7 @@ def test_lines_with_letters_of_the_script_that_fit_are_left_out_with_the_others(
 
 def test_a_short_text_is_left_out_if_it_is_sure_and_else_kept_and_named() -> None:
     korean = resolve([line("咎卫卫对", 0, 0.6), line("C吕否召号劉皆叫以号叫gLC.", 1, 0.4)], None, None)
-    assert [each.text for each in korean.lines] == ["", ""]
-    assert "tesseract-ocr-kor" in korean.unreadable[0][1]
+    assert [each.text for each in korean.lines] == ["", ""] and "tesseract-ocr-kor" in korean.unreadable[0][1]
     cyrillic = resolve([line("OTuët o pa6ore cknaAa", 0, 0.8)], None, None)
     assert cyrillic.lines[0].text
     assert "may be in Cyrillic" in cyrillic.unreadable[0][1] and "tesseract-ocr-rus" in cyrillic.unreadable[0][1]

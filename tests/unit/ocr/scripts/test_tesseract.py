@@ -102,8 +102,7 @@ def test_small_letters_are_enlarged_and_pieces_of_the_neighbouring_rows_left_out
 
 
 def test_without_the_extra_or_its_data_there_is_no_reader(tmp_path: Path) -> None:
-    assert packs.data_folder((str(tmp_path),)) is None
-    assert Tesseract(object(), tmp_path).installed == []
+    assert packs.data_folder((str(tmp_path),)) is None and Tesseract(object(), tmp_path).installed == []
 
 
 @pytest.mark.system

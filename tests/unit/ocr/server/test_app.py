@@ -76,15 +76,12 @@ async def test_bad_images_are_refused_and_the_server_lives(at_ocr_url: OcrServer
 @pytest.mark.parametrize(
     "request_body",
     [
-        b"{",
-        b"[]",
-        b'{"messages": 3}',
-        b'{"messages": [4]}',
+        b"{", b"[]", b'{"messages": 3}', b'{"messages": [4]}',
         b'{"messages": [{"role": "user", "content": "no image"}]}',
         b'{"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "http://x.test/a"}}]}]}',
         b'{"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": "data:image/png;base64,@"}]}]}',
     ],
-)
+)  # fmt: skip
 async def test_bad_requests_are_400_in_the_openai_form(at_ocr_url: OcrServer, request_body: bytes) -> None:
     async with at_ocr_url.post(data=request_body) as response:
         error = (await response.json())["error"]

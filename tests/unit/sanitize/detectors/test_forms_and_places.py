@@ -14,8 +14,7 @@ from tests.support.scanned import found
     ],
 )  # fmt: skip
 def test_a_prefix_and_a_random_tail_are_a_key(key: str) -> None:
-    assert found(f"my key {key} is below") == [key]
-    assert found(f'{{"value": "{key}"}}') == [key]
+    assert found(f"my key {key} is below") == [key] and found(f'{{"value": "{key}"}}') == [key]
 
 
 @pytest.mark.parametrize(
@@ -44,8 +43,7 @@ def test_four_numbers_in_the_place_of_a_version_are_none(text: str) -> None:
 )
 @pytest.mark.parametrize("word", ["Tel.: {}", "Telefon {}", "Ruf an: {}", "Durchwahl {}"])
 def test_a_telephone_number_with_a_slash_is_found_whole_behind_its_word(number: str, word: str) -> None:
-    assert found(word.format(number)) == [number]
-    assert found(f"sum {number} of all") == []
+    assert found(word.format(number)) == [number] and found(f"sum {number} of all") == []
 
 
 @pytest.mark.parametrize(

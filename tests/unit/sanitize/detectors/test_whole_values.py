@@ -92,8 +92,7 @@ def test_random_characters_are_a_secret_behind_any_sign(form: str) -> None:
 def test_templates_references_and_words_stay(name: str, value: str) -> None:
     for document in ({name: value}, {"body": json.dumps({name: value})}):
         text = json.dumps(document, ensure_ascii=False)
-        assert left(text) == text
-        assert left(text, "json") == text
+        assert left(text) == text and left(text, "json") == text
 
 
 def test_a_list_of_settings_names_its_values() -> None:
