@@ -5,7 +5,7 @@ import random
 import pytest
 
 from gateway.wire import ocr as wire
-from gateway.wire.repetition import LoopGuard, cut_loop
+from gateway.wire.repetition import MAX_PERIOD_CHARS, SUSPECTED, Loop, LoopGuard, cut_loop, find_loop
 
 
 @pytest.mark.parametrize("mode", [mode for mode in wire.MODES if mode is not wire.CUSTOM], ids=lambda mode: mode.name)
@@ -98,3 +98,30 @@ def test_a_streamed_repetition_is_held_back_until_it_is_no_loop(
     assert guard.looping is looping
     shown += "" if looping else guard.finish(stopped_by_limit=at_limit)
     assert least <= len(shown) <= most and "".join(pieces).startswith(shown)
+
+
+def naive(text: str) -> Loop | None:
+    """Compares characters one by one, for each period."""
+    reach = SUSPECTED[1]
+    for period in range(1, MAX_PERIOD_CHARS + 1):
+        start = len(text) - 1
+        while start >= 0 and (start + period >= len(text) or text[start] == text[start + period]):
+            start -= 1
+        start += 1
+        if len(text) >= reach and start <= len(text) - reach:
+            return Loop(start, period, (len(text) - start) // period)
+    return None
+
+
+@pytest.mark.slow
+def test_loops_are_those_that_comparing_characters_finds() -> None:
+    chance, loops = random.Random(20261122), 0
+    for _ in range(300):
+        piece = "".join(chance.choices("ab| ", k=chance.randrange(1, 230)))
+        text = "".join(chance.choices("ab| \n", k=chance.randrange(50)))
+        text += piece * (chance.randrange(900) // len(piece) + 1)
+        text += piece[: chance.randrange(len(piece))] + chance.choice(["", "", "x"])
+        loop = find_loop(text)
+        loops += loop is not None
+        assert loop == naive(text)
+    assert loops > 30

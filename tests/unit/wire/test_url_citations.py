@@ -14,11 +14,9 @@ def note(start: int, end: int, *, nested: bool = False) -> Json:
 
 
 def part(nested: bool = False) -> Json:
-    notes = [note(TEXT.index("[1]"), TEXT.index("[1]") + 3, nested=nested)]
-    first, last = TEXT.index("[2]"), TEXT.rindex("[2]")
-    notes += [note(first, first + 3, nested=nested), note(first, first + 3, nested=nested)]
-    notes += [note(last, last + 3, nested=nested), {"type": "file_citation"}]
-    return {"content" if nested else "text": TEXT, "annotations": notes}
+    first, second, last = TEXT.index("[1]"), TEXT.index("[2]"), TEXT.rindex("[2]")
+    notes = [note(place, place + 3, nested=nested) for place in (first, second, second, last)]
+    return {"content" if nested else "text": TEXT, "annotations": [*notes, {"type": "file_citation"}]}
 
 
 def places(notes: list[Json], text: str) -> list[str]:

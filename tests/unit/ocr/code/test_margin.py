@@ -1,4 +1,4 @@
-"""What stands left of code in an editor: numbers and marks, which are cut off; panes side by side; distances of rows."""
+"""What stands left of code in an editor: numbers and marks, which are cut off; panes side by side; steps of rows."""
 
 from dataclasses import replace
 from itertools import accumulate
