@@ -43,13 +43,17 @@ def test_a_value_is_found_wherever_it_stands_and_nothing_else_is_touched(entity:
         assert mask(template.format(value)) == template.format(f"[REDACTED:{entity}]"), template
 
 
+def each(form: str) -> Callable[[str], str]:
+    """Each character in a form of its number."""
+    return lambda value: "".join(form.format(ord(char)) for char in value)
+
+
 DISGUISES: dict[str, Callable[[str], str]] = {
-    **{name: partial(lambda form, value: "".join(form.format(ord(char)) for char in value), form) for name, form in {
-        "percent": "%{:02X}", "entities": "&#{};", "hex entities": "&#x{:x};", "unicode escapes": "\\u{:04x}",
-        "padded entities": "&#{:07};", "entities of entities": "&amp;#{};", "open entities": "&#{}",
-        "braced escapes": "\\u{{{:x}}}", "long escapes": "\\U{:08x}", "octal escapes": "\\{:03o}",
-        "old escapes": "%u{:04x}", "quoted-printable": "={:02X}", "percent twice": "%25{:02X}",
-    }.items()},
+    "percent": each("%{:02X}"), "percent twice": each("%25{:02X}"), "entities": each("&#{};"),
+    "hex entities": each("&#x{:x};"), "padded entities": each("&#{:07};"), "open entities": each("&#{}"),
+    "entities of entities": each("&amp;#{};"), "unicode escapes": each("\\u{:04x}"),
+    "braced escapes": each("\\u{{{:x}}}"), "long escapes": each("\\U{:08x}"), "octal escapes": each("\\{:03o}"),
+    "old escapes": each("%u{:04x}"), "quoted-printable": each("={:02X}"),
     "fullwidth": lambda value: "".join(chr(ord(char) + 0xFEE0) if "!" <= char <= "~" else char for char in value),
     "arabic digits": lambda value: value.translate({0x30 + n: 0x660 + n for n in range(10)}),
     "zero width": "\u200b".join,

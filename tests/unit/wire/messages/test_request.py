@@ -8,12 +8,10 @@ from gateway.domain import Json
 from gateway.errors import GatewayError, InvalidRequest, Overloaded, RateLimited, UpstreamError, UpstreamRefused
 from gateway.wire.chat.presets import rules_of
 from gateway.wire.chat.request import UpstreamOptions, to_upstream
-from gateway.wire.hosted_answer import HostedEvents, ReasoningPiece, TextPiece
 from gateway.wire.messages.client_tools import long_names, named_block
 from gateway.wire.messages.error import error_object
 from gateway.wire.messages.hosted_search import block_id, open_calls, web_wish
 from gateway.wire.messages.request import to_chat
-from gateway.wire.messages.stream import MessageStream
 from gateway.wire.messages.tools import forced_kind, left_out
 
 USE: Json = {"type": "tool_use", "id": "t1", "name": "add", "input": {"a": 1}}
@@ -157,23 +155,6 @@ def test_both_web_tools_may_be_used_as_often_as_each_alone_together() -> None:
 )  # fmt: skip
 def test_errors_have_the_types_of_this_api(error: GatewayError, kind: str) -> None:
     assert error_object(error)["error"]["type"] == kind
-
-
-async def test_a_stream_that_fails_ends_with_an_error_and_a_refused_one_with_refusal() -> None:
-    async def begun() -> HostedEvents:
-        yield [ReasoningPiece("h"), TextPiece("It is")]
-
-    usage = {"prompt_tokens": 3, "completion_tokens": 2}
-    for end in ("error", "refused"):
-        stream = MessageStream({"model": "m", "messages": [], "max_tokens": 9}, 3)
-        _ = [batch async for batch in stream.run(begun())]
-        if end == "error":
-            events = stream.error_events(UpstreamError("broken"))
-            assert events[-1].data is not None and events[-1].data["error"]["message"] == "broken"
-        else:
-            data = [event.data for event in stream.refused_events(InvalidRequest("card"), usage) if event.data]
-            assert [each["type"] for each in data][-2:] == ["message_delta", "message_stop"]
-            assert data[-2]["delta"]["stop_reason"] == "refusal"
 
 
 def test_a_long_name_of_a_tool_is_shortened_for_chat_and_comes_back_whole() -> None:
