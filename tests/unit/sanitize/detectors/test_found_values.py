@@ -27,6 +27,8 @@ FORMS = [
     '(defvar my-password "{}")', "hdbsql -n h:30015 -u SYSTEM -p {}",
     "| Host | Token | Note |\n|:--|:-:|--:|\n| a | {} | c |\n", 'az keyvault secret set --name db-pass --value "{}"',
     "param adminPassword string = '{}'", 'token = os.environ.get("TOKEN") or "{}"', "Пароль до сервера: {}",
+    "https://h.org/?password={}&page=2", r'{{"url": "/?password={}\u0026page=2"}}', "Password: {}<br>Port: 22",
+    "- name: API_TOKEN\n  value: {}", "password:\n\n    {}\n", "password = os.environ.get('PW', '{}')",
 ]  # fmt: skip
 FORMS_OF_KEYS = [
     'std::string api_secret{{"{}"}};', '{{auth_token, <<"{}">>}}', '    secret: str = field(default="{}")',
