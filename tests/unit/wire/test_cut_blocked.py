@@ -9,13 +9,11 @@ from gateway.wire.dialect import withhold
 @pytest.mark.parametrize(
     ("where", "left"),
     [
-        ("output[0].text", ["before", "up to", "", ""]),
-        ("output[1].arguments.card", ["before", "up to", "", ""]),
-        ("output[2].text", ["before", "up to", "{}", "behind"]),
-        ("output[9].text", ["", "", "", ""]),
+        ("output[0].text", ["before", "up to", "", ""]), ("output[1].arguments.card", ["before", "up to", "", ""]),
+        ("output[2].text", ["before", "up to", "{}", "behind"]), ("output[9].text", ["", "", "", ""]),
         (None, ["", "", "", ""]),
     ],
-)
+)  # fmt: skip
 def test_texts_up_to_the_finding_stay_and_a_document_goes_whole(where: str | None, left: list[str]) -> None:
     texts = ["before", "up to", "{}", "behind"]
     places = ["instructions", "output[0].text", "output[1].arguments", "output[2].text"]

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from gateway.domain import Event, EventStream, Json
-from gateway.errors import UpstreamRefused, UpstreamTimeout
+from gateway.errors import UpstreamRefused
 from gateway.wire import sse
 from gateway.wire.chat.hosted_answer import HostedChat
 from gateway.wire.hosted_answer import (
@@ -21,7 +21,6 @@ from gateway.wire.hosted_answer import (
     Source,
     TextPiece,
 )
-from gateway.wire.messages.stream import MessageStream
 from gateway.wire.responses.hosted_items import hosted_items
 from gateway.wire.responses.stream import ResponseStream
 
@@ -71,33 +70,6 @@ def message(response: Json) -> Json:
     return [item for item in response["output"] if item["type"] == "message"][-1]["content"][0]  # type: ignore[no-any-return]
 
 
-async def test_responses_have_an_item_for_each_call_and_places_in_code_points() -> None:
-    stored: list[Json] = []
-    events = await sent(writer(stored, include=INCLUDE).run(played(WHOLE)))
-    assert [event["sequence_number"] for event in events] == list(range(len(events)))
-    response = events[-1]["response"]
-    assert [item["type"] for item in response["output"]] == ["reasoning", "message", "web_search_call", "message"]
-    search = response["output"][2]
-    assert search["action"]["sources"] == [{"type": "url", "url": PAGE.url}] and search["results"][0]["url"] == PAGE.url
-    part = message(response)
-    [note] = part["annotations"]
-    assert part["text"][note["start_index"] : note["end_index"]] == "[1]" and note["url"] == PAGE.url
-    assert (response["model"], response["system_fingerprint"], response["status"]) == ("Public", "fp", "completed")
-    assert response["usage"]["total_tokens"] == 5 and message(stored[0])["annotations"] == [note]
-    kinds = [event["type"] for event in events if event.get("item_id") == "ws_1"]
-    assert kinds == [f"response.web_search_call.{phase}" for phase in ("in_progress", "searching", "completed")]
-
-
-async def test_a_whole_response_has_what_a_streamed_one_has() -> None:
-    streamed = (await sent(writer().run(played(WHOLE))))[-1]["response"]
-    whole = await writer().whole(played(WHOLE))
-    for response in (streamed, whole):
-        for item in response["output"]:
-            item["id"] = ""
-    assert whole["output"] == streamed["output"] and whole["usage"] == streamed["usage"]
-    assert "results" not in whole["output"][2] and "sources" not in whole["output"][2]["action"]
-
-
 async def test_places_follow_a_text_that_was_masked_after_it_was_written() -> None:
     stream = writer()
     events: list[Event] = [event async for batch in stream.run(played(WHOLE)) for event in batch]
@@ -128,46 +100,14 @@ async def test_an_answer_without_a_text_has_an_empty_one_unless_it_calls(
         assert message(response)["text"] == ""
 
 
-async def test_mcp_items_are_written_with_their_events() -> None:
-    listing = HostedCall("mcpl_1", "mcp_list_tools", "", "", action={"server_label": "w"}, results=[{"name": "t"}])
-    made = HostedCall("mcp_1", "mcp_call", "t", "{}", action={"server_label": "w"}, output="out")
-    failed = HostedCall("mcp_2", "mcp_call", "t", "{}", "failed", {"server_label": "w"}, output="no", error="no")
-    asked = HostedCall("mcpr_1", "mcp_approval_request", "t", "{}", action={"server_label": "w"}, ends_turn=True)
-    for each in (listing, made, asked):
-        each.status = "completed"
-    phases: list[HostedEvent] = [CallPhase(listing, "in_progress"), CallPhase(listing, "completed")]
-    for each in (made, failed, asked):
-        phases += [CallPhase(each, phase) for phase in ("in_progress", "arguments", each.status)]
-    events = await sent(writer().run(played([*phases, END])))
-    output = events[-1]["response"]["output"]
-    assert [item["type"] for item in output] == ["mcp_list_tools", "mcp_call", "mcp_call", "mcp_approval_request"]
-    assert output[0]["tools"] == [{"name": "t"}] and output[1]["output"] == "out" and output[2]["error"]
-    kinds = {event["type"] for event in events}
-    assert {
-        "response.mcp_list_tools.completed",
-        "response.mcp_call.failed",
-        "response.mcp_call_arguments.done",
-    } <= kinds
-
-
-@pytest.mark.parametrize(
-    ("error", "code"),
-    [
-        (UpstreamRefused("busy", status=429, code="whatever"), "rate_limit_exceeded"),
-        (UpstreamRefused("no money", status=429, code="insufficient_quota"), "insufficient_quota"),
-        (UpstreamRefused("long", status=400, code="context_length_exceeded"), "context_length_exceeded"),
-        (UpstreamRefused("bad", status=400, code="invalid_value"), "invalid_prompt"),
-        (UpstreamTimeout("late"), "server_error"),
-    ],
-)
-async def test_a_failed_stream_says_why_and_what_it_has_sent(error: Any, code: str) -> None:
-    stream = writer()
+async def test_a_failed_stream_says_why_and_what_it_has_sent() -> None:
+    stream, error = writer(), UpstreamRefused("no money", status=429, code="insufficient_quota")
     begun = [ReasoningPiece("h"), *searched(), TextPiece("It is "), TextPiece("[1]", (PAGE,)), *called(arguments='{"a')]
     events = await sent(stream.run(played([*begun, *searched_open()])))
     ended = [orjson.loads(sse.encode(event).split(b"data: ")[1]) for event in stream.error_events(error)]
     assert len(events) > 10 and [event["type"] for event in ended] == ["error", "response.failed"]
     failed = ended[1]["response"]
-    assert failed["error"]["code"] == code and failed["status"] == "failed"
+    assert failed["error"]["code"] == "insufficient_quota" and failed["status"] == "failed"
     assert [item["type"] for item in failed["output"]][:2] == ["reasoning", "web_search_call"]
 
 
@@ -203,24 +143,6 @@ async def test_chat_has_annotations_and_an_empty_line_between_texts(stream: bool
 async def test_an_empty_chat_answer_has_an_empty_text() -> None:
     answer = await HostedChat({}, "m").whole(played([END]))
     assert answer["choices"][0]["message"]["content"] == ""
-
-
-@pytest.mark.parametrize("stream", [True, False])
-async def test_messages_have_two_blocks_for_a_search_and_cite_what_they_cite(stream: bool) -> None:
-    body = {"model": "m", "messages": [], "max_tokens": 9, "thinking": {"type": "enabled"}}
-    events: list[HostedEvent] = [*WHOLE[:-1], *searched("failed"), *called(), END]
-    if stream:
-        data = await sent(MessageStream(body, 3).run(played(events)))
-        kinds = [each["content_block"]["type"] for each in data if each["type"] == "content_block_start"]
-        assert data[0]["type"] == "message_start" and data[-1]["type"] == "message_stop"
-        assert [each["type"] for each in data].count("message_delta") == 1
-    else:
-        answer = await MessageStream(body, 3).whole(played(events))
-        kinds = [block["type"] for block in answer["content"]]
-        assert answer["usage"]["server_tool_use"]["web_search_requests"] == 2
-        assert answer["content"][-1]["input"] == {"a": 1}
-    search = ["server_tool_use", "web_search_tool_result"]
-    assert kinds == ["thinking", "text", *search, "text", "text", "text", *search, "tool_use"]
 
 
 async def test_a_writer_that_is_left_closes_what_it_reads() -> None:

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from gateway.wire import ocr as wire
-from gateway.wire.repetition import LoopGuard, cut_loop, find_loop
+from gateway.wire.repetition import MAX_PERIOD_CHARS, SUSPECTED, Loop, LoopGuard, cut_loop, find_loop
 
 
 @pytest.mark.parametrize("mode", [mode for mode in wire.MODES if mode is not wire.CUSTOM], ids=lambda mode: mode.name)
@@ -16,15 +16,11 @@ def test_each_modes_own_prompt_is_recognised(mode: wire.PromptMode) -> None:
 @pytest.mark.parametrize(
     ("prompt", "mode"),
     [
-        ("free ocr", wire.FREE),
-        ("<image>\nPlease do FREE OCR now", wire.FREE),
-        ("Describe it", wire.DESCRIBE),
-        ("<image>\n<|grounding|>OCR this image.", wire.MARKDOWN),
-        ("<|grounding|>Locate <|ref|>x<|/ref|>", wire.LOCATE),
-        ("Parse the figure.", wire.CUSTOM),
-        ("<|ref|> without an end", wire.CUSTOM),
+        ("free ocr", wire.FREE), ("<image>\nPlease do FREE OCR now", wire.FREE), ("Describe it", wire.DESCRIBE),
+        ("<image>\n<|grounding|>OCR this image.", wire.MARKDOWN), ("<|grounding|>Locate <|ref|>x<|/ref|>", wire.LOCATE),
+        ("Parse the figure.", wire.CUSTOM), ("<|ref|> without an end", wire.CUSTOM),
     ],
-)
+)  # fmt: skip
 def test_the_mode_follows_the_tokens_then_the_words(prompt: str, mode: wire.PromptMode) -> None:
     assert wire.detect_mode(prompt) is mode
 
@@ -67,45 +63,65 @@ def test_special_tokens_are_removed_however_the_stream_is_cut() -> None:
         assert "".join([cleaner.feed(piece) for piece in pieces]) + cleaner.finish() == want
 
 
-def test_a_looping_tail_is_cut_to_one_copy_when_the_limit_stopped_the_model() -> None:
-    text = "Invoice 7\n" + "Total 1.00\n" * 70
-    assert cut_loop(text, stopped_by_limit=True) == ("Invoice 7\nTotal 1.00", True)
+SHORT = "Rows:\n" + "0.00 0.00\n" * 70
+PROSE = " ".join(random.Random(1).choices(["alpha", "beta", "gamma", "delta"], k=900))
 
 
-def test_a_short_repetition_at_a_natural_end_is_left_alone() -> None:
-    text = "Rows:\n" + "0.00 0.00\n" * 70
-    assert cut_loop(text, stopped_by_limit=False) == (text, False)
+@pytest.mark.parametrize(
+    ("text", "stopped_by_limit", "left"),
+    [
+        pytest.param("Invoice 7\n" + "Total 1.00\n" * 70, True, "Invoice 7\nTotal 1.00", id="a tail, at the limit"),
+        pytest.param(SHORT, False, SHORT, id="a short repetition at a natural end stays"),
+        pytest.param("x" + "ab" * 1500, False, "xab", id="a long loop, even at a natural end"),
+        pytest.param(PROSE, True, PROSE, id="prose is no loop"),
+    ],
+)
+def test_a_loop_is_cut_to_one_copy(text: str, stopped_by_limit: bool, left: str) -> None:
+    assert cut_loop(text, stopped_by_limit=stopped_by_limit) == (left, left != text)
 
 
-def test_a_long_loop_is_cut_even_at_a_natural_end() -> None:
-    text, was_cut = cut_loop("x" + "ab" * 1500, stopped_by_limit=False)
-    assert (text, was_cut) == ("xab", True)
-
-
-def test_prose_is_no_loop() -> None:
-    rng = random.Random(1)
-    text = " ".join(rng.choice(["alpha", "beta", "gamma", "delta"]) for _ in range(900))
-    assert find_loop(text) is None
-    assert cut_loop(text, stopped_by_limit=True) == (text, False)
-
-
-def test_a_streamed_loop_ends_before_it_has_shown_much() -> None:
+@pytest.mark.parametrize(
+    ("pieces", "looping", "at_limit", "least", "most"),
+    [
+        pytest.param(["Head\n", *["same line\n"] * 400], True, False, 1, 1000, id="a loop ends before it shows much"),
+        pytest.param(
+            ["Head\n", *["cell | cell\n"] * 80, "Its end."], False, False, 973, 973, id="one that stops stays"
+        ),
+        pytest.param(["row of cells\n"] * 80, False, True, 1, 1039, id="at the limit what was held back is lost"),
+    ],
+)
+def test_a_streamed_repetition_is_held_back_until_it_is_no_loop(
+    pieces: list[str], looping: bool, at_limit: bool, least: int, most: int
+) -> None:
     guard = LoopGuard()
-    shown = "".join(guard.feed(piece) for piece in ["Head\n", *["same line again\n"] * 400])
-    assert guard.looping
-    assert len(shown) < 1000
+    shown = "".join(guard.feed(piece) for piece in pieces)
+    assert guard.looping is looping
+    shown += "" if looping else guard.finish(stopped_by_limit=at_limit)
+    assert least <= len(shown) <= most and "".join(pieces).startswith(shown)
 
 
-def test_a_streamed_repetition_that_stops_is_shown_whole() -> None:
-    guard = LoopGuard()
-    pieces = ["Head\n", *["cell | cell\n"] * 80, "The end of it."]
-    shown = "".join(guard.feed(piece) for piece in pieces) + guard.finish(stopped_by_limit=False)
-    assert not guard.looping
-    assert shown == "".join(pieces)
+def naive(text: str) -> Loop | None:
+    """Compares characters one by one, for each period."""
+    reach = SUSPECTED[1]
+    for period in range(1, MAX_PERIOD_CHARS + 1):
+        start = len(text) - 1
+        while start >= 0 and (start + period >= len(text) or text[start] == text[start + period]):
+            start -= 1
+        start += 1
+        if len(text) >= reach and start <= len(text) - reach:
+            return Loop(start, period, (len(text) - start) // period)
+    return None
 
 
-def test_a_streamed_loop_cut_by_the_limit_loses_what_was_held_back() -> None:
-    guard = LoopGuard()
-    pieces = ["row of cells\n"] * 80
-    shown = "".join(guard.feed(piece) for piece in pieces) + guard.finish(stopped_by_limit=True)
-    assert len(shown) < len("".join(pieces))
+@pytest.mark.slow
+def test_loops_are_those_that_comparing_characters_finds() -> None:
+    chance, loops = random.Random(20261122), 0
+    for _ in range(300):
+        piece = "".join(chance.choices("ab| ", k=chance.randrange(1, 230)))
+        text = "".join(chance.choices("ab| \n", k=chance.randrange(50)))
+        text += piece * (chance.randrange(900) // len(piece) + 1)
+        text += piece[: chance.randrange(len(piece))] + chance.choice(["", "", "x"])
+        loop = find_loop(text)
+        loops += loop is not None
+        assert loop == naive(text)
+    assert loops > 30

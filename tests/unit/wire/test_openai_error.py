@@ -1,16 +1,12 @@
 """What callers see of an upstream's refusal: its reason, without keys, addresses or anything that was sent to it."""
 
+from typing import Any
+
 import pytest
 
-from gateway.errors import UpstreamError, UpstreamRefused
-from gateway.wire.openai_error import (
-    error_in_answer,
-    error_in_stream,
-    failure_code,
-    responses_error_object,
-    scrubbed,
-    upstream_error,
-)
+from gateway.errors import UpstreamError, UpstreamRefused, UpstreamTimeout
+from gateway.wire import openai_error
+from gateway.wire.openai_error import error_in_answer, error_in_stream, failure_code, scrubbed, upstream_error
 
 SECRET = "correct-horse-battery"
 
@@ -19,22 +15,17 @@ def test_a_secret_of_any_form_that_was_sent_is_not_repeated() -> None:
     body = {"error": {"message": f"no access with {SECRET} here"}}
     assert upstream_error(400, body, None, (f"Token {SECRET}",)).message == "no access with [hidden] here"
     assert upstream_error(429, body, 3, (SECRET,)).message == "no access with [hidden] here"
-    assert scrubbed("Bearer abcdef at http://10.0.0.1:8000/v1\n\nand 10.0.0.2:80") == (
-        "Bearer [hidden] at [hidden] and [hidden]"
-    )
+    told = "Bearer abcdef at http://10.0.0.1:8000/v1\n\nand 10.0.0.2:80"
+    assert scrubbed(told) == "Bearer [hidden] at [hidden] and [hidden]"
 
 
 @pytest.mark.parametrize(
     ("status", "code", "seen"),
     [
-        (401, "upstream_credentials", 502),
-        (404, "upstream_misconfigured", 502),
-        (413, "invalid_value", 413),
-        (429, "rate_limit_exceeded", 429),
-        (500, "upstream_error", 502),
-        (503, "upstream_unavailable", 503),
+        (401, "upstream_credentials", 502), (404, "upstream_misconfigured", 502), (413, "invalid_value", 413),
+        (429, "rate_limit_exceeded", 429), (500, "upstream_error", 502), (503, "upstream_unavailable", 503),
     ],
-)
+)  # fmt: skip
 def test_a_status_becomes_an_error_that_says_who_can_mend_it(status: int, code: str, seen: int) -> None:
     error = upstream_error(status, {"detail": "x"}, None)
     assert (error.code, error.status) == (code, seen)
@@ -65,16 +56,26 @@ def test_an_input_that_a_model_does_not_take_is_the_callers_to_mend(input_kind: 
 def test_the_responses_route_names_its_own_fields() -> None:
     for param, named in (("messages[0].content", "input"), ("max_tokens", "max_output_tokens"), (None, None)):
         error = UpstreamRefused("x", status=400, code="invalid_value", param=param)
-        assert responses_error_object(error)["param"] == named
+        assert openai_error.responses_error_object(error)["param"] == named
 
 
 def test_an_error_within_a_stream_has_the_status_that_its_code_means() -> None:
     assert error_in_stream({"error": {"code": 429, "message": "x"}}).status == 429
     assert error_in_stream({"error": {"code": "insufficient_quota"}}).code == "insufficient_quota"
     assert error_in_stream({"error": {"code": "strange"}}).status == 502
-    assert failure_code(UpstreamRefused("x", status=400, code="odd")) == "invalid_prompt"
-    assert failure_code(UpstreamError("x")) == "server_error"
-    assert failure_code(UpstreamRefused("x", status=429, code="odd")) == "rate_limit_exceeded"
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (UpstreamRefused("x", status=400, code="odd"), "invalid_prompt"), (UpstreamError("x"), "server_error"),
+        (UpstreamRefused("x", status=429, code="odd"), "rate_limit_exceeded"), (UpstreamTimeout("x"), "server_error"),
+        (UpstreamRefused("x", status=429, code="insufficient_quota"), "insufficient_quota"),
+        (UpstreamRefused("x", status=400, code="context_length_exceeded"), "context_length_exceeded"),
+    ],
+)  # fmt: skip
+def test_a_failed_response_has_a_code_that_clients_know(error: UpstreamError, code: str) -> None:
+    assert failure_code(error) == code
 
 
 @pytest.mark.parametrize(
@@ -146,34 +147,25 @@ def test_words_that_only_sound_like_it_keep_their_own_code(words: str) -> None:
         ({"error": "something broke"}, 502, ""),
     ],
 )  # fmt: skip
-def test_an_error_within_an_answer_has_the_status_and_words_that_it_means(
-    body: object, status: int, words: str
-) -> None:
+def test_an_error_within_an_answer_has_the_status_and_words_that_it_means(body: Any, status: int, words: str) -> None:
     error = error_in_stream(body)
     assert error.status == status and (not words or error.message == words)
 
 
 W = "too many words"
 MAKERS = [
-    {"success": False, "errors": [{"code": 7003, "message": W}]},
-    {"error_code": 336003, "error_msg": W},
-    {"choices": None, "base_resp": {"status_code": 1004, "status_msg": W}},
-    {"code": 10013, "message": W, "sid": "x"},
-    {"errorMessage": W, "errorCode": "X"},
-    {"fault": {"faultstring": W, "detail": {"errorcode": "x"}}},
-    {"error": "invalid_request", "error_description": W},
-    {"error": {"reason": W}},
-    {"error": [W]},
-    {"errors": {"messages": [W]}},
-    {"error": {"message": {"text": W}}},
-]
+    {"success": False, "errors": [{"code": 7003, "message": W}]}, {"error_code": 336003, "error_msg": W},
+    {"choices": None, "base_resp": {"status_code": 1004, "status_msg": W}}, {"code": 10013, "message": W, "sid": "x"},
+    {"errorMessage": W, "errorCode": "X"}, {"fault": {"faultstring": W, "detail": {"errorcode": "x"}}},
+    {"error": "invalid_request", "error_description": W}, {"error": {"reason": W}}, {"error": [W]},
+    {"errors": {"messages": [W]}}, {"error": {"message": {"text": W}}},
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("body", MAKERS, ids=str)
 def test_every_makers_words_are_found_whatever_the_status(body: dict[str, object]) -> None:
     told = error_in_answer(body)
-    assert told is not None and told.message.endswith(W)
-    assert upstream_error(400, body, None).message == W
+    assert told is not None and told.message.endswith(W) and upstream_error(400, body, None).message == W
 
 
 @pytest.mark.parametrize("more", [{"base_resp": {"status_code": 0, "status_msg": "success"}}, {"message": "m"}])

@@ -1,18 +1,12 @@
 """Property names are masked in time linear in their number, and the slots of their values stay with them."""
 
-import pytest
-
-from bench.growth import grows
 from gateway.wire.text_walk import KeySlot, PropertyNames, answer_slots
-
-
-def _slot(holder: dict[str, object], name: str) -> KeySlot:
-    return KeySlot.of(holder, name, "", "label", PropertyNames())
+from tests.support.counted_work import growth
 
 
 def test_a_renamed_property_becomes_the_last_and_loses_no_neighbour() -> None:
     holder: dict[str, object] = {"a": 1, "x@y": 2, "MASK": 3}
-    _slot(holder, "x@y").text = "MASK"
+    KeySlot.of(holder, "x@y", "", "label", PropertyNames()).text = "MASK"
     assert list(holder.items()) == [("a", 1), ("MASK", 3), ("MASK_2", 2)]
 
 
@@ -38,11 +32,10 @@ def test_a_value_whose_name_was_masked_is_still_read_and_replaced_through_its_sl
     assert data == {"answer": {"[REDACTED:EMAIL]": "gone"}}
 
 
-@pytest.mark.slow
-def test_the_time_to_rename_grows_with_the_number_of_names() -> None:
+def test_the_work_of_renaming_grows_with_the_number_of_names() -> None:
     def rename(holder: dict[str, object]) -> None:
         names = PropertyNames()
         for name in list(holder):
             KeySlot.of(holder, name, "", "label", names).text = "[REDACTED:EMAIL]"
 
-    assert grows(rename, lambda count: {f"x{number}": number for number in range(count)}, (500, 1_000, 2_000)) is None
+    assert growth(rename, lambda count: {f"x{number}": number for number in range(count)}, 500) < 3

@@ -19,14 +19,7 @@ STREAM = (
     ": ping\n\n\n\ndata: after blanks\n\n"
     "data: [DONE]\n\n"
 ).encode()
-EXPECTED = [
-    b'{"a":1}',
-    b"no space",
-    b"two\nlines",
-    LONG.encode(),
-    b"after blanks",
-    b"[DONE]",
-]
+EXPECTED = [b'{"a":1}', b"no space", b"two\nlines", LONG.encode(), b"after blanks", b"[DONE]"]
 
 
 def parsed(pieces: list[bytes]) -> list[bytes]:

@@ -53,3 +53,9 @@ def test_an_estimate_is_within_fifteen_parts_of_a_hundred(text: str, encoding: s
 @pytest.mark.parametrize("text", ["", " ", "\ud800", "漢字" * 9, "🎉" * 9, "привет мир", "\n" * 9])
 def test_any_text_has_an_estimate(text: str) -> None:
     assert 0 <= tokens_in([text]) <= 2 * max(1, len(text)) and tokens_in([]) == 0
+
+
+def test_a_chat_has_at_least_one_token_and_those_of_its_calls_and_tools() -> None:
+    message = {"content": None, "tool_calls": [{"function": {"name": "add", "arguments": "word " * 80}}]}
+    assert token_estimate({"messages": []}) == 1 and 70 < token_estimate({"messages": [message]}) < 100
+    assert 140 < token_estimate({"messages": [message], "tools": ["word " * 80]}) < 200

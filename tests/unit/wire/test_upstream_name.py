@@ -28,9 +28,7 @@ def test_a_streamed_chat_answer_has_the_configured_name_alone_also_in_relayed_ch
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
         return orjson.dumps({"id": "c", "provider": ADDRESS, "object": "chat.completion.chunk", "choices": [choice]})
 
-    events, error = stream.take(
-        [*(chunk({"content": word}) for word in ["one", "two", "three", "four"]), chunk({}, "stop")]
-    )
+    events, error = stream.take([*(chunk({"content": word}) for word in ("one", "two", "four")), chunk({}, "stop")])
     assert error is None
     sent = " ".join(f"{event.data} {event.raw!r} {event.text} {event.relayed}" for event in [*events, *stream.end()])
     assert "four" in sent and "upstream-1" in sent and ADDRESS not in sent
@@ -45,10 +43,8 @@ def test_a_whole_response_has_the_configured_name_alone() -> None:
 async def test_no_event_of_a_streamed_response_has_it() -> None:
     added = {"type": "response.output_item.added", "output_index": 0, "item": MESSAGE}
     delta = {"type": "response.output_text.delta", "item_id": "m", "output_index": 0, "delta": "hi"}
-    ended = {
-        "type": "response.completed",
-        "response": {"provider": ADDRESS, "status": "completed", "output": [MESSAGE]},
-    }
+    whole = {"provider": ADDRESS, "status": "completed", "output": [MESSAGE]}
+    ended = {"type": "response.completed", "response": whole}
 
     async def payloads() -> AsyncGenerator[list[bytes], None]:
         yield [orjson.dumps({**event, "provider": ADDRESS}) for event in (added, delta, ended)]

@@ -14,11 +14,9 @@ def note(start: int, end: int, *, nested: bool = False) -> Json:
 
 
 def part(nested: bool = False) -> Json:
-    notes = [note(TEXT.index("[1]"), TEXT.index("[1]") + 3, nested=nested)]
-    first, last = TEXT.index("[2]"), TEXT.rindex("[2]")
-    notes += [note(first, first + 3, nested=nested), note(first, first + 3, nested=nested)]
-    notes += [note(last, last + 3, nested=nested), {"type": "file_citation"}]
-    return {"content" if nested else "text": TEXT, "annotations": notes}
+    first, second, last = TEXT.index("[1]"), TEXT.index("[2]"), TEXT.rindex("[2]")
+    notes = [note(place, place + 3, nested=nested) for place in (first, second, second, last)]
+    return {"content" if nested else "text": TEXT, "annotations": [*notes, {"type": "file_citation"}]}
 
 
 def places(notes: list[Json], text: str) -> list[str]:
@@ -46,8 +44,7 @@ def test_the_same_characters_before_a_link_are_not_taken_for_it(before: str, mas
     holder["text"] = text.replace(masked, "[REDACTED:EMAIL]") if masked else text
     links.place()
     [cited] = holder["annotations"]
-    assert holder["text"][: cited["start_index"]].endswith("Paris ")
-    assert places([cited], holder["text"]) == ["[1]"]
+    assert holder["text"][: cited["start_index"]].endswith("Paris ") and places([cited], holder["text"]) == ["[1]"]
 
 
 def test_a_link_that_a_mask_has_changed_loses_its_citation_and_a_withheld_text_all() -> None:

@@ -3,17 +3,18 @@
 from dataclasses import replace
 
 import numpy
+import pytest
 from PIL import Image, ImageDraw
 
 from gateway.geometry.boxes import Line, PageBlock, Rect
 from gateway.ocr.code.cells import cell_grid, without_sides
 from gateway.ocr.code.reading import code_text, read_block, read_cells
+from tests.support.ocr_lines import Pixels, around
 from tests.support.ocr_pages import font
 
 FACE = font(16, "SansMono")
 PITCH = FACE.getlength("m")
 STEP, LEFT, TOP = 22, 40, 40
-Pixels = numpy.ndarray[tuple[int, ...], numpy.dtype[numpy.uint8]]
 
 
 def drawn(rows: tuple[str, ...]) -> Pixels:
@@ -29,8 +30,7 @@ def line(text: str, row: int, column: int = 0) -> Line:
     left, top = LEFT + PITCH * column, TOP + STEP * row
     rect = Rect(left - 2, top, left + PITCH * len(text) + 2, top + 18)
     letters = tuple(left + PITCH * (place + 0.5) for place in range(len(text)))
-    quad = ((rect.x1, rect.y1), (rect.x2, rect.y1), (rect.x2, rect.y2), (rect.x1, rect.y2))
-    return Line(rect, quad, text, 0.9, letters=letters, fit=0.9, is_read=True)
+    return around(rect, text, 0.9, letters=letters, fit=0.9, is_read=True)
 
 
 def nothing(picture: Pixels, careful: bool) -> str:
@@ -38,18 +38,23 @@ def nothing(picture: Pixels, careful: bool) -> str:
     return ""
 
 
-def lines_of(rows: tuple[str, ...], first: int) -> list[Line]:
-    return [line(row, number) for number, row in enumerate(rows) if number >= first]
+def read_rows(pixels: Pixels, lines: list[Line]) -> list[str]:
+    """The rows of a picture of code, read by its cells."""
+    grid = cell_grid(pixels, lines, PITCH)
+    assert grid is not None
+    read = read_cells(grid, nothing)
+    assert read is not None
+    return code_text(read, PITCH).splitlines()
 
 
 def test_rows_that_are_not_at_one_distance_keep_their_letters() -> None:
     """The rows of a receipt: a letter of a low row is none that goes below the line."""
-    rows = (
+    rows = [
         "1 x Very small data 919.94",
         "7 x Normal letters 304.85",
         "9 x Another sample 137.17",
         "5 x Till and 524.80",
-    )
+    ]
     down = (0, 5, -1, 4)
     image = Image.new("L", (LEFT * 2 + round(PITCH * 60), 240), 255)
     lines = []
@@ -59,47 +64,34 @@ def test_rows_that_are_not_at_one_distance_keep_their_letters() -> None:
         shift = 30.0 * number + (down[number] if number % 2 else 0)
         rect = moved.rect._replace(y1=moved.rect.y1 + shift, y2=moved.rect.y2 + shift)
         lines.append(replace(moved, rect=rect))
-    grid = cell_grid(numpy.asarray(image), lines, PITCH)
-    assert grid is not None
-    read = read_cells(grid, nothing)
-    assert read is not None
-    assert code_text(read, PITCH).splitlines() == list(rows)
+    assert read_rows(numpy.asarray(image), lines) == rows
 
 
-def again(rows: tuple[str, ...], lines: list[Line]) -> list[str]:
-    grid = cell_grid(drawn(rows), lines, PITCH)
-    assert grid is not None
-    read = read_cells(grid, nothing)
-    assert read is not None
-    return code_text(read, PITCH).splitlines()
+FRAME = ("+-------+------+", "| alpha | beta |", "| gamma | beta |", "+-------+------+")
+MISREAD = {
+    "a letter read once as its look-alike takes the reading of its shape": (
+        ("pool = libs.local", "lines = pool.all", "total = level + 1"), [line("poo1 = libs.local", 0)]),
+    "a letter whose capital is drawn alike has the case of its height": (
+        ("Error Off Open", "often open Other", "Order of others"),
+        [line("Error off open", 0), line("often Open other", 1)]),
+    "a word read with a letter too few is spelled by its shapes": (
+        ("alpha beta gamma", "gamma alpha beta", "beta gamma alpha", "alpha gamma beta"),
+        [line("alpa", 0), line("beta gamma", 0, 6)]),
+    "slashes are known by how they lean": (
+        ("alpha // gamma", "gamma \\\\ alpha", "beta gamma alpha"),
+        [line("alpha 11 gamma", 0), line("gamma ll alpha", 1)]),
+    "a wide sign in one cell is what its shape says": (
+        ("alpha = beta", "gamma = alpha", "beta = gamma"), [line("alpha \u4e8c beta", 0)]),
+}  # fmt: skip
+"""What is drawn, and the lines that were misread: the rows behind them were read rightly."""
 
 
-def test_a_letter_read_once_as_its_look_alike_takes_the_reading_of_its_shape() -> None:
-    rows = ("pool = libs.local", "lines = pool.all", "total = level + 1")
-    misread = [line("poo1 = libs.local", 0), line(rows[1], 1), line(rows[2], 2)]
-    assert again(rows, misread) == list(rows)
-
-
-def test_a_letter_whose_capital_is_drawn_alike_has_the_case_of_its_height() -> None:
-    rows = ("Error Off Open", "often open Other", "Order of others")
-    assert again(rows, [line("Error off open", 0), line("often Open other", 1), line(rows[2], 2)]) == list(rows)
-
-
-def test_a_word_read_with_a_letter_too_few_is_spelled_by_its_shapes() -> None:
-    rows = ("alpha beta gamma", "gamma alpha beta", "beta gamma alpha", "alpha gamma beta")
-    short = [line("alpa", 0), line("beta gamma", 0, 6), *(line(row, n) for n, row in enumerate(rows) if n)]
-    assert again(rows, short) == list(rows)
-
-
-def test_slashes_are_known_by_how_they_lean() -> None:
-    rows = ("alpha // gamma", "gamma \\\\ alpha", "beta gamma alpha")
-    assert again(rows, [line("alpha 11 gamma", 0), line("gamma ll alpha", 1), line(rows[2], 2)]) == list(rows)
-
-
-def test_a_wide_sign_in_one_cell_is_what_its_shape_says() -> None:
-    rows = ("alpha = beta", "gamma = alpha", "beta = gamma")
-    misread = [line("alpha \u4e8c beta", 0), *lines_of(rows, 1)]
-    assert again(rows, misread) == list(rows)
+@pytest.mark.parametrize("rule", MISREAD)
+def test_shapes_mend_what_was_misread(rule: str) -> None:
+    rows, lines = MISREAD[rule]
+    first = max(int((each.rect.y1 - TOP) / STEP) for each in lines) + 1
+    right = [line(row, number) for number, row in enumerate(rows) if number >= first]
+    assert read_rows(drawn(rows), [*lines, *right]) == list(rows)
 
 
 def test_cells_of_rows_that_reach_over_a_panels_side_are_blank() -> None:
@@ -111,9 +103,8 @@ def test_cells_of_rows_that_reach_over_a_panels_side_are_blank() -> None:
 
 
 def test_frames_that_no_line_was_found_for_come_back_as_text() -> None:
-    rows = ("+-------+------+", "| alpha | beta |", "| gamma | beta |", "+-------+------+")
-    lines = [line(word, row, at) for row in (1, 2) for word, at in ((rows[row][2:7], 2), ("beta", 10))]
-    assert again(rows, lines) == list(rows)
+    lines = [line(word, row, at) for row in (1, 2) for word, at in ((FRAME[row][2:7], 2), ("beta", 10))]
+    assert read_rows(drawn(FRAME), lines) == list(FRAME)
 
 
 def test_box_drawing_signs_are_told_from_bars() -> None:
@@ -121,21 +112,14 @@ def test_box_drawing_signs_are_told_from_bars() -> None:
     step = round(FACE.getmetrics()[0] + FACE.getmetrics()[1])
     image = Image.new("L", (300, 40 + step * 4), 255)
     ImageDraw.Draw(image).multiline_text((20, 20), "\n".join(rows), 0, FACE, spacing=0)
-    boxes = [(word, row, at) for row in (1, 2) for word, at in ((rows[row][2:7], 2), ("beta", 10))]
-    pitch_lines = []
-    for word, row, at in boxes:
-        drawn_at = ImageDraw.Draw(image).multiline_textbbox((20, 20), "\n".join(rows[: row + 1]), FACE, spacing=0)
-        bottom = drawn_at[3]
+    lines = []
+    for row, word, at in ((1, "alpha", 2), (1, "beta", 10), (2, "gamma", 2), (2, "beta", 10)):
+        bottom = ImageDraw.Draw(image).multiline_textbbox((20, 20), "\n".join(rows[: row + 1]), FACE, spacing=0)[3]
         left = 20 + PITCH * at
         rect = Rect(left - 2, bottom - 17, left + PITCH * len(word) + 2, bottom)
         letters = tuple(left + PITCH * (place + 0.5) for place in range(len(word)))
-        pitch_lines.append(Line(rect, (), word, 0.9, letters=letters, fit=0.9, is_read=True))
-    grid = cell_grid(numpy.asarray(image), pitch_lines, PITCH)
-    assert grid is not None
-    read = read_cells(grid, nothing)
-    assert read is not None
-    body = [row for row in code_text(read, PITCH).splitlines() if "alpha" in row]
-    assert body == [rows[1]]
+        lines.append(Line(rect, (), word, 0.9, letters=letters, fit=0.9, is_read=True))
+    assert [row for row in read_rows(numpy.asarray(image), lines) if "alpha" in row] == [rows[1]]
 
 
 def test_a_line_off_the_rows_stays_as_it_was_read() -> None:
@@ -143,17 +127,12 @@ def test_a_line_off_the_rows_stays_as_it_was_read() -> None:
     lines = [line(row, n) for n, row in enumerate(rows)]
     title = replace(line("title", 0), rect=Rect(LEFT, 33, LEFT + 50, 43))
     grid = cell_grid(drawn(rows), [title, *lines], PITCH)
-    assert grid is not None
-    assert grid.others == (title,)
+    assert grid is not None and grid.others == (title,)
 
 
 def test_lines_without_a_grid_are_given_back() -> None:
     rows = ("one line", "another")
-    uneven = [
-        replace(line(rows[0], 0)),
-        replace(line(rows[1], 1)),
-        replace(line("x", 1), rect=Rect(LEFT, 71, LEFT + 9, 83)),
-    ]
+    uneven = [line(rows[0], 0), line(rows[1], 1), replace(line("x", 1), rect=Rect(LEFT, 71, LEFT + 9, 83))]
     block = PageBlock("code", Rect(LEFT, TOP, 300, 90), uneven, pitch=2.0)
     page = numpy.repeat(drawn(rows)[:, :, None], 3, axis=2)
     assert read_block(page, block, uneven, [], nothing) == uneven

@@ -4,6 +4,7 @@ from dataclasses import replace
 from functools import partial
 
 import numpy
+import pytest
 from PIL import Image, ImageDraw
 
 from gateway.geometry.boxes import Line, Rect, Region
@@ -11,6 +12,7 @@ from gateway.ocr.code.reading import code_text, is_monospaced
 from gateway.ocr.code.regions import code_regions
 from gateway.ocr.image.ink import PageInk, measure, rhythm
 from gateway.ocr.server.report import fenced
+from tests.support.ocr_lines import around
 from tests.support.ocr_pages import font
 
 CODE = (
@@ -41,17 +43,11 @@ def drawn(texts: tuple[str, ...], style: str, x: int = 60) -> tuple[Image.Image,
         draw.text((x, 30 + 26 * number), text, 0, font(16, style))
         left, top, right, bottom = draw.textbbox((x, 30 + 26 * number), text.strip(), font(16, style))
         indent = draw.textlength(text[: len(text) - len(text.lstrip())], font(16, style))
-        lines.append(boxed(Rect(left + indent - 3, top - 3, right + indent + 3, bottom + 3)))
+        lines.append(around(Rect(left + indent - 3, top - 3, right + indent + 3, bottom + 3)))
     return image, lines
 
 
-def boxed(rect: Rect) -> Line:
-    quad = ((rect.x1, rect.y1), (rect.x2, rect.y1), (rect.x2, rect.y2), (rect.x1, rect.y2))
-    return Line(rect, quad)
-
-
-def regions(texts: tuple[str, ...], style: str) -> list[Region]:
-    image, lines = drawn(texts, style)
+def regions(image: Image.Image, lines: list[Line]) -> list[Region]:
     ink = PageInk(numpy.asarray(image))
     return code_regions([measure(ink, line) for line in lines], partial(rhythm, ink))
 
@@ -64,25 +60,17 @@ def read(text: str, row: int, column: float = 0) -> Line:
 
 
 def test_monospaced_lines_are_one_block_with_the_pitch_of_their_letters() -> None:
-    found = regions(CODE, "SansMono")
-    assert [region.label for region in found] == ["code"]
-    assert abs(found[0].pitch - font(16, "SansMono").getlength("m")) < 0.2
+    (found,) = regions(*drawn(CODE, "SansMono"))
+    assert found.label == "code" and abs(found.pitch - font(16, "SansMono").getlength("m")) < 0.2
 
 
 def test_running_text_is_no_code() -> None:
-    assert regions(PROSE, "Sans") == []
-    assert regions(PROSE, "Serif") == []
+    assert regions(*drawn(PROSE, "Sans")) == regions(*drawn(PROSE, "Serif")) == []
 
 
 def test_a_line_of_a_brace_alone_belongs_to_the_block() -> None:
-    source = (
-        "int main(int argc, char **argv)",
-        "{",
-        "    return run(argc, argv);",
-        "    /* never reached at all */",
-        "}",
-    )
-    (found,) = regions(source, "SansMono")
+    body = ("    return run(argc, argv);", "    /* never reached at all */")
+    (found,) = regions(*drawn(("int main(int argc, char **argv)", "{", *body, "}"), "SansMono"))
     assert found.rect.y2 > 30 + 26 * 4 + 10
 
 
@@ -92,71 +80,58 @@ def test_text_below_code_is_not_part_of_it() -> None:
     both = Image.new("L", (700, image.height + below.height), 255)
     both.paste(image, (0, 0))
     both.paste(below, (0, image.height))
-    moved = [boxed(Rect(r.x1, r.y1 + image.height, r.x2, r.y2 + image.height)) for r in (line.rect for line in prose)]
-    ink = PageInk(numpy.asarray(both))
-    (found,) = code_regions([measure(ink, line) for line in [*lines, *moved]], partial(rhythm, ink))
+    moved = [
+        around(line.rect._replace(y1=line.rect.y1 + image.height, y2=line.rect.y2 + image.height)) for line in prose
+    ]
+    (found,) = regions(both, [*lines, *moved])
     assert found.rect.y2 < image.height
 
 
-def test_indentation_follows_from_where_lines_begin() -> None:
-    lines = [read(text.strip(), row, len(text) - len(text.lstrip())) for row, text in enumerate(CODE)]
-    assert code_text(lines, PITCH) == "\n".join(CODE)
+def source(first: int = 0) -> list[Line]:
+    """The code as it is read, from a column on."""
+    return [read(text.strip(), row, first + len(text) - len(text.lstrip())) for row, text in enumerate(CODE)]
 
 
-def test_pieces_of_a_row_keep_their_distance_and_blank_rows_stay() -> None:
-    lines = [read("name", 0), read("size", 0, 12), read("libc6", 1), read("12 kB", 1, 12), read("end", 3)]
-    assert code_text(lines, PITCH) == "name        size\nlibc6       12 kB\n\nend"
+NUMBERS = [read(f"{row + 8}", row, 0 if row > 1 else 1) for row in range(len(CODE))]
+MISREAD = [read(text, row) for row, text in enumerate(("61", "b2", "63", "64", "G5", "66"))]
+WIDE = read("if a != b:", 0)
+JOINED = replace(WIDE, text="if a ≠ b:", letters=(*WIDE.letters[:5], WIDE.letters[5] + 5, *WIDE.letters[7:]))
+PIECES = [read("name", 0), read("size", 0, 12), read("libc6", 1), read("12 kB", 1, 12), read("end", 3)]
+STATES = ("404 missing", "200 fine", "301 moved", "500 broken")
+WRITTEN = {
+    "indentation follows from where lines begin": (source(), CODE),
+    "pieces of a row keep their distance and blank rows stay": (
+        PIECES, ("name        size", "libc6       12 kB", "", "end")),
+    "line numbers of an editor are left out": ([*NUMBERS, *source(4)], CODE),
+    "a title above line numbers keeps its letters and moves no code": (
+        [read("orders.py", -1), *NUMBERS, *source(4)], ("orders.py", *CODE)),
+    "a misread line number goes with the others": ([*MISREAD, *source(4)], CODE),
+    "a sign as wide as two letters is the two that it joins": ([JOINED], ("if a != b:",)),
+    "a sign as wide as one letter stays": ([read("if a ≠ b:", 0)], ("if a ≠ b:",)),
+    "numbers that do not count rows stay": ([read(text, row) for row, text in enumerate(STATES)], STATES),
+}  # fmt: skip
 
 
-def test_line_numbers_of_an_editor_are_left_out() -> None:
-    numbered = [read(f"{row + 8}", row, 0 if row > 1 else 1) for row in range(len(CODE))]
-    source = [read(text.strip(), row, 4 + len(text) - len(text.lstrip())) for row, text in enumerate(CODE)]
-    assert code_text([*numbered, *source], PITCH) == "\n".join(CODE)
-
-
-def test_a_title_above_the_line_numbers_keeps_its_letters_and_moves_no_code() -> None:
-    numbered = [read(f"{row + 8}", row, 0 if row > 1 else 1) for row in range(len(CODE))]
-    source = [read(text.strip(), row, 4 + len(text) - len(text.lstrip())) for row, text in enumerate(CODE)]
-    title = read("orders.py", -1)
-    assert code_text([title, *numbered, *source], PITCH) == "\n".join(("orders.py", *CODE))
-
-
-def test_a_misread_line_number_goes_with_the_others() -> None:
-    numbers = [read(text, row) for row, text in enumerate(("61", "b2", "63", "64", "G5", "66"))]
-    source = [read(text.strip(), row, 4 + len(text) - len(text.lstrip())) for row, text in enumerate(CODE)]
-    assert code_text([*numbers, *source], PITCH) == "\n".join(CODE)
-
-
-def test_a_sign_as_wide_as_two_letters_is_the_two_that_it_joins() -> None:
-    wide = read("if a != b:", 0)
-    joined = replace(wide, text="if a ≠ b:", letters=(*wide.letters[:5], wide.letters[5] + 5, *wide.letters[7:]))
-    assert code_text([joined], PITCH) == "if a != b:"
-    assert code_text([read("if a ≠ b:", 0)], PITCH) == "if a ≠ b:"
-
-
-def test_numbers_that_do_not_count_rows_stay() -> None:
-    lines = [read(text, row) for row, text in enumerate(("404 missing", "200 fine", "301 moved", "500 broken"))]
-    assert code_text(lines, PITCH).splitlines()[0] == "404 missing"
+@pytest.mark.parametrize("rule", WRITTEN)
+def test_the_lines_of_a_block_are_written_as_code(rule: str) -> None:
+    lines, rows = WRITTEN[rule]
+    assert code_text(lines, PITCH) == "\n".join(rows)
 
 
 def test_letters_at_other_distances_show_that_a_block_is_no_code() -> None:
     lines = [read(text.strip(), row) for row, text in enumerate(CODE)]
-    assert is_monospaced(lines, PITCH)
-    assert not is_monospaced(lines, 1.3 * PITCH)
+    assert is_monospaced(lines, PITCH) and not is_monospaced(lines, 1.3 * PITCH)
 
 
 def test_a_fence_is_longer_than_any_in_the_code() -> None:
-    assert fenced("echo hi") == "```\necho hi\n```"
-    assert fenced("```\ninner\n```").startswith("````\n")
+    assert fenced("echo hi") == "```\necho hi\n```" and fenced("```\ninner\n```").startswith("````\n")
     assert fenced("") == ""
 
 
 def test_a_last_row_apart_from_the_others_joins_the_block_it_stands_on_the_rows_of() -> None:
     texts = (*CODE, "", "total(x)")
     image, lines = drawn(texts, "SansMono")
-    lines = [line for line, text in zip(lines, texts, strict=True) if text]
-    ink = PageInk(numpy.asarray(image))
-    (found,) = code_regions([measure(ink, line) for line in lines], partial(rhythm, ink))
+    (found,) = regions(image, [line for line, text in zip(lines, texts, strict=True) if text])
     assert found.rect.y2 == lines[-1].rect.y2
 
 
@@ -170,7 +145,6 @@ def test_short_columns_left_of_a_listing_belong_to_it() -> None:
         for piece in row.split():
             left = 60 + advance * row.index(piece)
             top = 30 + 26 * number
-            lines.append(boxed(Rect(left - 2, top, left + advance * len(piece) + 2, top + 20)))
-    ink = PageInk(numpy.asarray(image))
-    (found,) = code_regions([measure(ink, line) for line in lines], partial(rhythm, ink))
+            lines.append(around(Rect(left - 2, top, left + advance * len(piece) + 2, top + 20)))
+    (found,) = regions(image, lines)
     assert found.rect.x1 == min(line.rect.x1 for line in lines)

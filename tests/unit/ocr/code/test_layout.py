@@ -7,90 +7,22 @@ import pytest
 
 from gateway.geometry.blocks import build_blocks
 from gateway.geometry.boxes import Cell, Line, PageBlock, Rect, Region, Table, Word
-from gateway.geometry.reading_order import reading_order
 from gateway.geometry.tables import Grid, aligned_tables, column_table, ruled_table
 from gateway.ocr.image.ink import PageInk, choose_gaps, tighten
 from gateway.ocr.image.upright import Warp, level, tilt_of
 from gateway.ocr.server.app import OutputLimit
 from gateway.ocr.server.report import content_of, html_table, markdown_table, scripts_of
 from gateway.ocr.text.locate import find_text
+from tests.support.ocr_lines import around, cells, words
 
 
 def line(x: float, y: float, text: str, width: float = 0, height: float = 20, size: float = 10) -> Line:
     width = width or 10 * len(text)
-    words, at = [], x
+    parts, at = [], x
     for word in text.split():
-        words.append(Word(word, Rect(at, y, at + 10 * len(word), y + height)))
+        parts.append(Word(word, Rect(at, y, at + 10 * len(word), y + height)))
         at += 10 * (len(word) + 1)
-    quad = ((x, y), (x + width, y), (x + width, y + height), (x, y + height))
-    return Line(Rect(x, y, x + width, y + height), quad, text, 1.0, tuple(words), size, 0.3)
-
-
-def order(rects: list[Rect]) -> list[int]:
-    return [index for group in reading_order(rects) for row in group for index in row]
-
-
-# --- order ------------------------------------------------------------------------------------------------------------
-
-
-def test_rows_are_read_left_to_right_and_top_to_bottom() -> None:
-    rects = [Rect(300, 11, 350, 31), Rect(0, 50, 200, 70), Rect(0, 10, 200, 30), Rect(300, 49, 350, 69)]
-    assert order(rects) == [2, 0, 1, 3]
-
-
-def test_columns_are_read_one_after_the_other_under_a_wide_heading() -> None:
-    rects = [Rect(0, 0, 900, 40)]
-    rects += [Rect(0, 60 + 30 * i, 430, 80 + 30 * i) for i in range(6)]
-    rects += [Rect(470, 63 + 30 * i, 900, 83 + 30 * i) for i in range(6)]
-    assert order(rects) == list(range(13))
-
-
-@pytest.mark.parametrize("count", [3, 5, 6])
-def test_columns_of_running_text_are_columns_however_many_stand_side_by_side(count: int) -> None:
-    ends = (180, 150, 172, 160, 50, 178, 140, 168, 175, 155, 60)  # ragged, the last line of a paragraph short
-    rects = [Rect(200 * n, 24 * i, 200 * n + end, 24 * i + 18) for n in range(count) for i, end in enumerate(ends)]
-    assert order(rects) == list(range(11 * count))
-
-
-def test_six_narrow_columns_of_a_page_are_columns_and_no_table_though_their_lines_stand_on_one_grid() -> None:
-    ends = [(147, 160, 121, 158, 150, 139, 144, 163)[(5 * n + i) % 8] for n in range(6) for i in range(40)]
-    rects = [Rect(190 * n, 22 * i, 190 * n + ends[40 * n + i], 22 * i + 25) for n in range(6) for i in range(40)]
-    assert order(rects) == list(range(240))
-    assert aligned_tables([Line(rect) for rect in rects]) == []
-
-
-def test_of_a_spread_the_left_page_is_read_first_whatever_the_heights_of_its_boxes() -> None:
-    columns = ((0, 20), (200, 8), (500, 12), (700, 18))  # x and lines: two pages of two columns
-    height = {0: 18, 200: 20, 500: 20, 700: 20}
-    rects = [Rect(x, 26 * i, x + 180 - i % 3, 26 * i + height[x]) for x, count in columns for i in range(count)]
-    rects.append(Rect(250, 600, 650, 640))  # a title across the foot
-    assert order(rects) == list(range(len(rects)))
-
-
-def test_contents_beside_a_wide_text_are_read_after_it() -> None:
-    contents = [Rect(0, 37 * i, 120 - 5 * (i % 4), 37 * i + 16) for i in range(8)]
-    text = [Rect(160, 30 * i, 700 - 20 * (i % 2), 30 * i + 20) for i in range(12)]
-    assert order([*contents, *text]) == [*range(8, 20), *range(8)]
-
-
-def test_a_column_of_prices_is_no_column_of_text() -> None:
-    rects = [r for i in range(8) for r in (Rect(0, 30 * i, 400, 20 + 30 * i), Rect(700, 30 * i, 760, 20 + 30 * i))]
-    assert order(rects) == list(range(16))
-
-
-def test_labels_of_a_form_stay_beside_their_values() -> None:
-    rects = [r for i in range(6) for r in (Rect(0, 40 * i, 80, 20 + 40 * i), Rect(200, 40 * i, 320, 20 + 40 * i))]
-    assert order(rects) == list(range(12))
-
-
-@pytest.mark.slow
-def test_every_line_comes_once_whatever_the_page() -> None:
-    rng = numpy.random.default_rng(5)
-    for _ in range(30):
-        corners = rng.uniform(0, 1000, (60, 2))
-        sizes = rng.uniform(5, 400, (60, 2))
-        rects = [Rect(x, y, x + w, y + h) for (x, y), (w, h) in zip(corners.tolist(), sizes.tolist(), strict=True)]
-        assert sorted(order(rects)) == list(range(60))
+    return around(Rect(x, y, x + width, y + height), text, 1.0, words=tuple(parts), size=size, weight=0.3)
 
 
 # --- blocks -----------------------------------------------------------------------------------------------------------
@@ -113,44 +45,21 @@ def test_a_figure_full_of_text_is_text() -> None:
 # --- tables -----------------------------------------------------------------------------------------------------------
 
 
-def words(*rows: list[tuple[float, str]]) -> list[Word]:
-    return [
-        Word(text, Rect(x, 30 * number, x + 10 * len(text), 30 * number + 20))
-        for number, row in enumerate(rows)
-        for x, text in row
-    ]
-
-
-def texts(table: Table | None) -> list[list[str]]:
-    assert table is not None
-    grid = [[""] * table.column_count for _ in range(table.row_count)]
-    for cell in table.cells:
-        grid[cell.row][cell.column] = cell.text
-    return grid
-
-
 def test_columns_are_told_by_the_gaps_between_words() -> None:
-    table = column_table(
-        words(
-            [(0, "Item"), (200, "Qty"), (300, "Price")],
-            [(0, "Blue"), (50, "pen"), (210, "2"), (300, "18.50")],
-            [(0, "Binder"), (210, "6"), (310, "3.15")],
-        ),
-        None,
-    )
-    assert texts(table) == [["Item", "Qty", "Price"], ["Blue pen", "2", "18.50"], ["Binder", "6", "3.15"]]
+    made = words(
+        (0, [(0, "Item"), (200, "Qty"), (300, "Price")]),
+        (30, [(0, "Blue"), (50, "pen"), (210, "2"), (300, "18.50")]), (60, [(0, "Binder"), (210, "6"), (310, "3.15")]),
+    )  # fmt: skip
+    table = [["Item", "Qty", "Price"], ["Blue pen", "2", "18.50"], ["Binder", "6", "3.15"]]
+    assert cells(column_table(made, None)) == table
 
 
 def test_a_wrapped_cell_without_rules_is_one_cell() -> None:
-    made = [
-        Word(text, Rect(x, y, x + 10 * len(text), y + 20))
-        for x, y, text in [
-            (0, 0, "Task"), (300, 0, "Due"),
-            (0, 50, "Prepare"), (300, 50, "May"), (0, 74, "accounts"),
-            (0, 130, "Repair"), (300, 130, "June"),
-        ]
-    ]  # fmt: skip
-    assert texts(column_table(made, None)) == [["Task", "Due"], ["Prepare accounts", "May"], ["Repair", "June"]]
+    made = words(
+        (0, [(0, "Task"), (300, "Due")]), (50, [(0, "Prepare"), (300, "May")]), (74, [(0, "accounts")]),
+        (130, [(0, "Repair"), (300, "June")]),
+    )  # fmt: skip
+    assert cells(column_table(made, None)) == [["Task", "Due"], ["Prepare accounts", "May"], ["Repair", "June"]]
 
 
 def test_rows_below_a_head_set_apart_are_rows_whichever_of_their_cells_are_empty() -> None:
@@ -168,29 +77,23 @@ def test_rows_below_a_head_set_apart_are_rows_whichever_of_their_cells_are_empty
         for number, row in enumerate(rows)
         for x, text in row.items()
     ]
-    assert [row[1] for row in texts(column_table(made, None))] == [
-        "What", "Brought forward", "Rope", "Paint", "Wax sold by the second store", "Tar",
-    ]  # fmt: skip
+    what = ["What", "Brought forward", "Rope", "Paint", "Wax sold by the second store", "Tar"]
+    assert [row[1] for row in cells(column_table(made, None))] == what
 
 
 def test_running_text_is_no_table() -> None:
-    rows: list[list[tuple[float, str]]]
-    rows = [[(0, "alpha"), (60, "beta"), (110, "gamma")], [(0, "be"), (30, "gammas"), (100, "alphas")], [(0, "a" * 16)]]
-    assert column_table(words(*rows), None) is None
+    first, second = (
+        [(0.0, "alpha"), (60.0, "beta"), (110.0, "gamma")],
+        [(0.0, "be"), (30.0, "gammas"), (100.0, "alphas")],
+    )
+    assert column_table(words((0, first), (30, second), (60, [(0, "a" * 16)])), None) is None
 
 
 def test_missing_walls_merge_cells() -> None:
     grid = Grid((0, 100, 200, 300), (0, 40, 80), ((False, True), (True, True)), ((True, True, True), (True,) * 3))
-    inside = [
-        Word("Head", Rect(80, 10, 120, 30)),
-        Word("R", Rect(240, 10, 260, 30)),
-        *(Word(c, Rect(40 + 100 * i, 50, 60 + 100 * i, 70)) for i, c in enumerate("abc")),
-    ]
-    table = ruled_table(grid, inside)
-    assert table is not None
-    assert html_table(table) == (
-        '<table><tr><td colspan="2">Head</td><td>R</td></tr><tr><td>a</td><td>b</td><td>c</td></tr></table>'
-    )
+    table = ruled_table(grid, words((10, [(80, "Head"), (240, "R")]), (50, [(40, "a"), (140, "b"), (240, "c")])))
+    written = '<table><tr><td colspan="2">Head</td><td>R</td></tr><tr><td>a</td><td>b</td><td>c</td></tr></table>'
+    assert table is not None and html_table(table) == written
 
 
 def test_tables_are_written_as_html_and_as_markdown() -> None:
@@ -202,61 +105,43 @@ def test_tables_are_written_as_html_and_as_markdown() -> None:
 def test_aligned_rows_are_found_and_paragraphs_are_not() -> None:
     rows = [line(x, 30 * i, "1,234.50") for i in range(5) for x in (0, 200, 400)]
     paragraph = [line(0, 400 + 30 * i, "running text over the whole width of it") for i in range(5)]
-    assert aligned_tables(rows + paragraph) == [Rect(0, 0, 480, 140)]
-    assert aligned_tables(paragraph) == []
+    assert aligned_tables(rows + paragraph) == [Rect(0, 0, 480, 140)] and aligned_tables(paragraph) == []
 
 
 # --- answers ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_paragraph_flows_where_a_row_was_full_and_breaks_where_it_was_not() -> None:
-    block = PageBlock(
-        "text",
-        Rect(0, 0, 400, 100),
-        [
-            line(0, 0, "a row that runs to the very edge here ok", width=395),
-            line(0, 25, "short end.", width=100),
-            line(0, 50, "another", width=70),
-            line(0, 75, "- a point", width=90),
-        ],
-    )
+    full = line(0, 0, "a row that runs to the very edge here ok", width=395)
+    lines = [full, line(0, 25, "short end."), line(0, 50, "another"), line(0, 75, "- a point")]
+    block = PageBlock("text", Rect(0, 0, 400, 100), lines)
     assert content_of(block) == "a row that runs to the very edge here ok short end.\nanother\n- a point"
 
 
-def test_scripts_are_named_by_their_letters() -> None:
-    assert scripts_of("plain words") == ["Latin"]
-    assert scripts_of("Привет мир abc") == ["Cyrillic", "Latin"]
-    assert scripts_of("12.50") == []
+@pytest.mark.parametrize(
+    ("text", "scripts"), [("plain words", ["Latin"]), ("Привет мир abc", ["Cyrillic", "Latin"]), ("12.50", [])]
+)
+def test_scripts_are_named_by_their_letters(text: str, scripts: list[str]) -> None:
+    assert scripts_of(text) == scripts
 
 
 @pytest.mark.parametrize(
     ("sought", "labels"),
     [
-        ("total", ["total", "total"]),
-        ("Grand Total:", ["Grand Total:"]),
-        ("INV-2041", ["INV-2041"]),
-        ("lnvoice", ["Invoice"]),
-        ("due on receipt", ["due on receipt"]),
-        ("€", ["€"]),
-        ("elephant", []),
-        ("", []),
+        ("total", ["total", "total"]), ("Grand Total:", ["Grand Total:"]), ("INV-2041", ["INV-2041"]),
+        ("lnvoice", ["Invoice"]), ("due on receipt", ["due on receipt"]), ("€", ["€"]), ("elephant", []), ("", []),
     ],
-)
+)  # fmt: skip
 def test_text_is_found_folded_partly_nearly_or_not_at_all(sought: str, labels: list[str]) -> None:
-    rows = [
-        [line(0, 0, "Invoice No:INV-2041")],
-        [line(0, 30, "Total 5.00 €"), line(300, 30, "Grand total")],
-        [line(0, 60, "payment due on")],
-        [line(0, 90, "receipt of goods")],
-    ]
-    hits = find_text(rows, sought)
+    total = [line(0, 30, "Total 5.00 €"), line(300, 30, "Grand total")]
+    due = [[line(0, 60, "payment due on")], [line(0, 90, "receipt of goods")]]
+    hits = find_text([[line(0, 0, "Invoice No:INV-2041")], total, *due], sought)
     assert [hit.label for hit in hits] == labels
 
 
 def test_a_hit_inside_a_word_covers_its_share_of_it() -> None:
     [hit] = find_text([[line(0, 0, "No:INV2041")]], "INV2041")
-    assert hit.rect.x1 == pytest.approx(100 * 2 / 9, abs=1)
-    assert hit.rect.x2 == 100
+    assert hit.rect.x1 == pytest.approx(100 * 2 / 9, abs=1) and hit.rect.x2 == 100
 
 
 @pytest.mark.parametrize("cut", range(1, 12))
@@ -267,12 +152,6 @@ def test_a_stop_string_ends_the_answer_however_it_is_cut(cut: int) -> None:
     assert (shown, limit.finish_reason) == ("one two ", "stop")
 
 
-def test_max_tokens_ends_the_answer_with_length() -> None:
-    limit = OutputLimit(max_tokens=2)
-    assert limit.feed("abcde") + limit.feed("fghij") == "abcdefgh"
-    assert limit.finish_reason == "length"
-
-
 # --- frames and ink ---------------------------------------------------------------------------------------------------
 
 
@@ -280,19 +159,16 @@ def test_max_tokens_ends_the_answer_with_length() -> None:
 def test_boxes_go_back_to_the_image_as_it_came(turns: int) -> None:
     page: numpy.ndarray = numpy.zeros((300, 500), numpy.uint8)
     page[30:60, 400:450] = 1
-    turned = numpy.rot90(page, turns)
-    rows, columns = numpy.nonzero(turned)
+    rows, columns = numpy.nonzero(numpy.rot90(page, turns))
     rect = Rect(columns.min(), rows.min(), columns.max() + 1, rows.max() + 1)
     box = Warp(500, 300, turns).box(rect)
     assert box == pytest.approx((400 / 500 * 999, 30 / 300 * 999, 450 / 500 * 999, 60 / 300 * 999), abs=1)
 
 
 def test_a_tilted_page_is_levelled_and_boxes_go_back() -> None:
-    angle = 3.0
+    angle, lines = 3.0, []
     slope = math.tan(math.radians(angle))
-    lines = []
-    for i in range(5):
-        y = 50 + 40 * i
+    for y in range(50, 250, 40):
         quad = ((10.0, y), (410.0, y + 400 * slope), (410.0, y + 20 + 400 * slope), (10.0, y + 20.0))
         lines.append(Line(Rect(10, y, 410, y + 20 + 400 * slope), quad))
     page: numpy.ndarray = numpy.full((300, 500, 3), 255, numpy.uint8)
@@ -303,12 +179,8 @@ def test_a_tilted_page_is_levelled_and_boxes_go_back() -> None:
     assert tilt_of(page, lines) == pytest.approx(angle, abs=0.1)
     _, levelled = level(numpy.zeros((300, 500, 3), numpy.uint8), lines, angle)
     assert all(one.rect.height < 22 for one in levelled)
-    frame = Warp(500, 300, 0, angle)
-    back = frame.box(levelled[0].rect)
-    first = lines[0].rect
-    assert back == pytest.approx(
-        (first.x1 / 500 * 999, first.y1 / 300 * 999, first.x2 / 500 * 999, first.y2 / 300 * 999), abs=5
-    )
+    came = [side / (500, 300)[n % 2] * 999 for n, side in enumerate(lines[0].rect)]
+    assert Warp(500, 300, 0, angle).box(levelled[0].rect) == pytest.approx(came, abs=5)
 
 
 @pytest.mark.parametrize("is_inverted", [False, True])

@@ -5,19 +5,17 @@ from math import log
 
 import pytest
 
-from bench.growth import grows
 from gateway.geometry.boxes import Line, Rect
 from gateway.ocr.code import regions
 from gateway.ocr.code.regions import SAME_END, SAME_PITCH, number_column
+from tests.support.counted_work import growth
 
 
 def _lines(count: int, seed: int) -> list[Line]:
     rng, lines = random.Random(seed), []
     for _ in range(count):
-        x, y = (
-            rng.choice([rng.uniform(0, 100), 40, 41.5, 300]),
-            rng.choice([rng.uniform(0, 3000), 20 * rng.randrange(9)]),
-        )
+        x = rng.choice([rng.uniform(0, 100), 40, 41.5, 300])
+        y = rng.choice([rng.uniform(0, 3000), 20 * rng.randrange(9)])
         rect = Rect(x, y, x + rng.choice([rng.uniform(3, 400), 20, 10]), y + rng.uniform(8, 20))
         pitch, rhythm = rng.choice([10, 10.2, 7, rng.uniform(4, 30)]), rng.choice([rng.random(), 0.5, 1])
         lines.append(Line(rect, pitch=pitch, rhythm=rhythm))
@@ -41,7 +39,6 @@ def test_the_commonest_pitch_and_end_are_those_of_comparing_each_line_with_each(
     assert regions._most_at_one_end(lines, SAME_END * 10) == max(ends, key=len)
 
 
-@pytest.mark.slow
-def test_time_grows_with_the_lines() -> None:
-    assert grows(regions._commonest, lambda count: _lines(count, 1)) is None
-    assert grows(lambda lines: number_column(lines, lines, 10), lambda count: _lines(count, 1)) is None
+def test_the_work_grows_with_the_lines() -> None:
+    assert growth(regions._commonest, lambda count: _lines(count, 1), 1_000) < 3
+    assert growth(lambda lines: number_column(lines, lines, 10), lambda count: _lines(count, 1), 2_000) < 3

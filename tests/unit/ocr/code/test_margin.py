@@ -1,32 +1,21 @@
-"""What stands left of code in an editor: numbers of lines and marks, which are cut off; and panes side by side."""
+"""What stands left of code in an editor: numbers and marks, which are cut off; panes side by side; steps of rows."""
 
 from dataclasses import replace
+from itertools import accumulate
 
 import numpy
 import pytest
 
 from gateway.geometry.boxes import Line, Rect, hull
-from gateway.ocr.code.regions import are_parted, number_column, pane_of, rows_beside
+from gateway.ocr.code.regions import are_parted, number_column, pane_of, row_step, rows_beside
 from gateway.ocr.image.upright import tilt_of
+from tests.support.ocr_lines import Pixels, around
 
 PITCH, STEP = 10.0, 20.0
-Pixels = numpy.ndarray[tuple[int, ...], numpy.dtype[numpy.uint8]]
-
-
-def line(text: str, x: float, row: int) -> Line:
-    """A read line whose first letter's left side is at x."""
-    letters = tuple(x + PITCH * (n + 0.5) for n in range(len(text)))
-    rect = Rect(x, STEP * row + 2, x + PITCH * len(text), STEP * row + 18)
-    quad = ((rect.x1, rect.y1), (rect.x2, rect.y1), (rect.x2, rect.y2), (rect.x1, rect.y2))
-    return Line(rect, quad, text, 1.0, size=8.0, letters=letters, fit=1.0, is_read=True)
-
-
-def unread(rect: Rect) -> Line:
-    return Line(rect, size=8.0)
 
 
 def boxes(x: float, width: float, rows: range) -> list[Line]:
-    return [unread(Rect(x, STEP * row + 2, x + width, STEP * row + 18)) for row in rows]
+    return [Line(Rect(x, STEP * row + 2, x + width, STEP * row + 18), size=8.0) for row in rows]
 
 
 def test_short_lines_that_end_at_one_place_in_nearly_every_row_are_numbers_beside_code() -> None:
@@ -50,10 +39,8 @@ def test_numbers_between_two_runs_part_them_and_each_pane_has_its_own_lines() ->
     columns = [Rect(40, 0, 60, 200), Rect(340, 0, 360, 200)]
     assert are_parted(left, right, columns) and not are_parted(left, right, columns[:1])
     outside = boxes(0, 30, range(10))
-    inside, own = pane_of(right, [*outside, *left, *right], columns)
-    assert inside == right and own == columns[1]
-    inside, own = pane_of(left, [*outside, *left, *right], columns)
-    assert inside == left and own == columns[0]
+    assert pane_of(right, [*outside, *left, *right], columns) == (right, columns[1])
+    assert pane_of(left, [*outside, *left, *right], columns) == (left, columns[0])
 
 
 def test_a_page_whose_boxes_lean_but_whose_rows_are_level_is_not_tilted() -> None:
@@ -67,3 +54,14 @@ def test_a_page_whose_boxes_lean_but_whose_rows_are_level_is_not_tilted() -> Non
     for x in range(500):
         slanted[:, x] = numpy.roll(page[:, x], round(0.05 * x), axis=0)
     assert tilt_of(slanted, leaning) == pytest.approx(2.86, abs=0.1)
+
+
+def test_a_row_that_the_pictures_edge_cuts_does_not_tell_the_distance_of_rows() -> None:
+    middles = [8.0, 30.0, *(30 + 30.0 * number for number in range(1, 8))]
+    assert 28 < row_step([around(Rect(0, y - 9, 100, y + 9)) for y in middles]) < 31
+
+
+def test_rows_at_distances_of_which_no_two_are_alike_have_the_least_of_them() -> None:
+    middles = accumulate((12, 17, 24, 34, 48, 68), initial=10.0)
+    assert row_step([Line(Rect(0, y - 5, 100, y + 5)) for y in middles]) > 0
+    assert row_step([Line(Rect(0, y - 5, 100, y + 5)) for y in (10, 22, 82, 282, 982, 3000)]) == 12

@@ -7,14 +7,7 @@ import numpy
 from gateway.geometry.blocks import build_blocks
 from gateway.geometry.boxes import Line, Rect, Region
 from gateway.ocr.server.engine import picture_areas
-
-Pixels = numpy.ndarray[tuple[int, ...], numpy.dtype[numpy.uint8]]
-
-
-def gradient() -> Pixels:
-    level = numpy.linspace(40, 220, 900).round().astype(numpy.uint8)
-    pixels: Pixels = numpy.repeat(numpy.tile(level, (600, 1))[:, :, None], 3, axis=2)
-    return pixels
+from tests.support.ocr_lines import Pixels
 
 
 def test_a_solid_area_on_even_ground_is_a_picture() -> None:
@@ -28,9 +21,7 @@ def test_a_bar_of_one_colour_at_the_rim_or_with_text_is_a_ground_and_no_picture(
     pixels: Pixels = numpy.full((600, 900, 3), 255, numpy.uint8)
     pixels[:90] = (120, 70, 30)  # a letter's coloured head
     pixels[200:400, 300:600] = (120, 70, 30)
-    heading = Line(Rect(320, 220, 500, 240))
-    assert picture_areas(pixels, [heading]) == []
-    assert len(picture_areas(pixels, [])) == 1
+    assert picture_areas(pixels, [Line(Rect(320, 220, 500, 240))]) == [] and len(picture_areas(pixels, [])) == 1
 
 
 def test_a_bar_of_one_colour_with_its_title_is_no_picture() -> None:

@@ -1,11 +1,13 @@
 """Shapes of code that no line told: they are read between copies of a known word; strokes of an editor are no signs."""
 
 import numpy
+import pytest
 
 from gateway.ocr.code.cells import cell_grid
 from gateway.ocr.code.reading import code_text, read_cells
 from gateway.ocr.image.ink import any_colour
-from tests.unit.ocr.code.test_cells import PITCH, Pixels, drawn, line
+from tests.support.ocr_lines import Pixels
+from tests.unit.ocr.code.test_cells import PITCH, drawn, line
 
 
 class Scripted:
@@ -31,24 +33,20 @@ def read(rows: tuple[str, ...], known: dict[int, str], recogniser: Scripted) -> 
     return code_text(lines, PITCH).splitlines()
 
 
-def test_a_lone_brace_that_no_line_covers_is_read_between_copies_of_a_word() -> None:
-    rows = ("the return was", "was the return", "}", "return the was")
-    known = {0: rows[0], 1: rows[1], 3: rows[3]}
-    assert read(rows, known, Scripted("return", "}")) == list(rows)
+ROWS = ("the return was", "was the return", "}", "return the was")
 
 
-def test_where_both_recognisers_see_nothing_there_is_nothing() -> None:
-    rows = ("the return was", "was the return", "}", "return the was")
-    known = {0: rows[0], 1: rows[1], 3: rows[3]}
-    answer = read(rows, known, Scripted("return", ""))
-    assert [row for row in answer if row] == [rows[0], rows[1], rows[3]]
-
-
-def test_an_answer_in_which_the_word_is_misread_tells_nothing() -> None:
-    rows = ("the return was", "was the return", "}", "return the was")
-    known = {0: rows[0], 1: rows[1], 3: rows[3]}
-    answer = read(rows, known, Scripted("nothing", "}"))
-    assert "}" not in "".join(answer)
+@pytest.mark.parametrize(
+    ("word", "sign", "brace"),
+    [
+        pytest.param("return", "}", ["}"], id="a lone brace is read between copies of a word"),
+        pytest.param("return", "", [], id="where both recognisers see nothing there is nothing"),
+        pytest.param("nothing", "}", [], id="an answer in which the word is misread tells nothing"),
+    ],
+)
+def test_a_sign_that_no_line_covers_is_read_beside_a_known_word(word: str, sign: str, brace: list[str]) -> None:
+    answer = read(ROWS, {0: ROWS[0], 1: ROWS[1], 3: ROWS[3]}, Scripted(word, sign))
+    assert [row for row in answer if row] == [*ROWS[:2], *brace, ROWS[3]]
 
 
 def test_the_pictures_of_a_block_are_bounded() -> None:

@@ -1,16 +1,15 @@
 """Tables as real pages have them: close columns, wrapped cells, pairs of names and values. No models."""
 
-from typing import Any
-
 import numpy
 import pytest
 from PIL import Image, ImageDraw
 
-from gateway.geometry.boxes import Line, Rect, Table, Word
+from gateway.geometry.boxes import Line, Rect, Word
 from gateway.geometry.reading_order import bands_of, rows_of
 from gateway.geometry.tables import aligned_tables, build_table, column_table
 from gateway.ocr.image.grids import find_grid, ruled_regions
 from gateway.ocr.image.ink import PageInk, measure, part_words, parts_of, without_rules
+from tests.support.ocr_lines import around, cells, words
 from tests.support.ocr_pages import font
 
 FACE = font(20)
@@ -22,15 +21,6 @@ def boxes(*rows: tuple[float, list[tuple[float, float]]]) -> list[Line]:
     return [Line(rect) for rect in rects]
 
 
-def words(*rows: tuple[float, list[tuple[float, str]]]) -> list[Word]:
-    return [Word(t, Rect(x, y, x + 10 * len(t), y + 20)) for y, row in rows for x, t in row]
-
-
-def texts(table: Table | None) -> list[list[str]]:
-    assert table is not None
-    return [[cell.text for cell in table.cells if cell.row == row] for row in range(table.row_count)]
-
-
 def inked_line(*pieces: tuple[int, str]) -> tuple[PageInk, Line]:
     """The ink of a strip with the texts at their places, and one line around all of them."""
     image = Image.new("L", (900, 60), 255)
@@ -39,15 +29,13 @@ def inked_line(*pieces: tuple[int, str]) -> tuple[PageInk, Line]:
         draw.text((x, 18), text, font=FACE, fill=0)
     right = pieces[-1][0] + FACE.getlength(pieces[-1][1])
     rect = Rect(pieces[0][0] - 3, 14, right + 3, 46)
-    quad = ((rect.x1, rect.y1), (rect.x2, rect.y1), (rect.x2, rect.y2), (rect.x1, rect.y2))
     ink = PageInk(numpy.asarray(image))
-    return ink, measure(ink, Line(rect, quad, "read", 0.9, (Word("read", rect),)))
+    return ink, measure(ink, around(rect, "read", 0.9, words=(Word("read", rect),)))
 
 
 def test_close_cells_seen_as_one_line_are_parted_and_read_anew() -> None:
     ink, line = inked_line((20, "Replies"), (20 + int(FACE.getlength("Replies")) + 24, "Views"))
     parts = parts_of(ink, line)
-    assert len(parts) == 2
     assert [part.text for part in parts] == ["", ""]
     assert parts[0].rect.x2 == parts[1].rect.x1 == pytest.approx(20 + FACE.getlength("Replies") + 12, abs=3)
     assert parts[0].quad[1] == (parts[0].rect.x2, 14)
@@ -61,8 +49,7 @@ def test_a_line_of_prose_is_not_parted_at_its_spaces() -> None:
 def test_the_box_of_a_lone_word_is_its_ink() -> None:
     ink, line = inked_line((100, "14"))
     [word] = part_words(ink, line).words
-    assert 100 <= word.rect.x1 <= 104
-    assert word.rect.x2 <= 100 + FACE.getlength("14")
+    assert 100 <= word.rect.x1 <= 104 and word.rect.x2 <= 100 + FACE.getlength("14")
 
 
 def test_names_beside_their_values_are_a_table() -> None:
@@ -79,14 +66,10 @@ def test_columns_of_prose_and_numbered_lists_are_no_tables(pieces: list[tuple[fl
     assert aligned_tables(boxes(*[(30.0 * n, pieces) for n in range(6)])) == []
 
 
-def test_further_lines_of_a_cell_do_not_end_a_table() -> None:
+def test_further_lines_of_a_cell_do_not_end_a_table_and_a_paragraph_below_it_is_not_part_of_it() -> None:
     full = [(10.0, 300.0), (400.0, 450.0), (500.0, 560.0)]
     rows = [(0.0, full), (60.0, full), (89.0, [(10.0, 200.0)]), (150.0, full), (210.0, full)]
     assert aligned_tables(boxes(*rows)) == [Rect(10, 0, 560, 238)]
-
-
-def test_a_paragraph_below_a_table_is_not_part_of_it() -> None:
-    full = [(10.0, 300.0), (400.0, 450.0), (500.0, 560.0)]
     rows = [(0.0, full), (60.0, full), (120.0, full), (180.0, [(10.0, 900.0)])]
     assert aligned_tables(boxes(*rows)) == [Rect(10, 0, 560, 148)]
 
@@ -99,23 +82,17 @@ def test_what_stands_at_the_middle_of_a_tall_cell_is_in_its_row() -> None:
 
 
 def test_the_lines_of_a_cell_before_and_after_its_row_are_joined() -> None:
-    table = column_table(
-        words(
-            (0, [(0, "name"), (400, "12")]),
-            (60, [(0, "first")]),
-            (76, [(400, "34")]),
-            (92, [(0, "second")]),
-            (150, [(0, "third"), (400, "56")]),
-        ),
-        None,
-    )
-    assert texts(table) == [["name", "12"], ["first second", "34"], ["third", "56"]]
+    made = words(
+        (0, [(0, "name"), (400, "12")]), (60, [(0, "first")]), (76, [(400, "34")]), (92, [(0, "second")]),
+        (150, [(0, "third"), (400, "56")]),
+    )  # fmt: skip
+    assert cells(column_table(made, None)) == [["name", "12"], ["first second", "34"], ["third", "56"]]
 
 
 def test_a_gap_that_parts_off_only_the_end_of_a_long_cell_is_no_gutter() -> None:
     rows = [(40.0 * n, [(0.0, "name"), (300.0, "7.5")]) for n in range(9)]
     table = column_table(words(*rows, (360, [(0, "energy"), (300, "2410kj"), (370, "581kcal")])), None)
-    assert texts(table)[-1] == ["energy", "2410kj 581kcal"]
+    assert cells(table)[-1] == ["energy", "2410kj 581kcal"]
 
 
 def pieces(y: float, *spans: tuple[float, float]) -> list[Line]:
@@ -131,11 +108,8 @@ def test_rows_of_other_columns_above_a_wide_gap_are_no_part_of_a_table() -> None
 
 
 def test_a_word_a_little_over_a_gutter_is_a_long_value_and_one_over_its_middle_a_heading() -> None:
-    rows: list[tuple[float, list[tuple[float, str]]]] = [
-        (200 + 30 * n, [(50, "name"), (300, "12.50")]) for n in range(5)
-    ]
-    wide = [Word("62,226,560", Rect(150, 350, 350, 370))]
-    table = column_table([*words(*rows), *wide], None)
+    rows = [(200.0 + 30 * n, [(50.0, "name"), (300.0, "12.50")]) for n in range(5)]
+    table = column_table([*words(*rows), Word("62,226,560", Rect(150, 350, 350, 370))], None)
     assert table is not None and {cell.column_span for cell in table.cells} == {1}
 
 
@@ -143,15 +117,17 @@ def test_closely_set_names_and_values_are_lines_of_text() -> None:
     def pairs(step: float) -> list[Line]:
         return [line for n in range(4) for line in pieces(100 + step * n, (50, 120 + 9 * n), (220, 300))]
 
-    assert aligned_tables(pairs(21)) == []
-    assert len(aligned_tables(pairs(27))) == 1
+    assert aligned_tables(pairs(21)) == [] and len(aligned_tables(pairs(27))) == 1
 
 
-def framed(*boxes: tuple[int, int, int, int], size: tuple[int, int] = (420, 320)) -> Any:
-    image = Image.new("L", size, 255)
-    for box in boxes:
-        ImageDraw.Draw(image).rectangle(box, outline=200)
-    return numpy.asarray(image)
+def ruled(image: Image.Image, xs: tuple[int, ...], ys: tuple[int, ...], ink: int) -> ImageDraw.ImageDraw:
+    """Rules at these places, each as long as the others reach."""
+    draw = ImageDraw.Draw(image)
+    for y in ys:
+        draw.line((xs[0], y, xs[-1], y), fill=ink)
+    for x in xs:
+        draw.line((x, ys[0], x, ys[-1]), fill=ink)
+    return draw
 
 
 def read_line(x: float, y: float, *texts: str) -> Line:
@@ -165,30 +141,18 @@ def read_line(x: float, y: float, *texts: str) -> Line:
 
 def test_a_pale_rule_close_to_text_still_parts_two_rows() -> None:
     image = Image.new("L", (400, 160), 248)
-    draw = ImageDraw.Draw(image)
-    for y in (10, 34, 58, 82):
-        draw.line((10, y, 390, y), fill=214)
-    for x in (10, 54, 390):
-        draw.line((x, 10, x, 82), fill=214)
+    draw = ruled(image, (10, 54, 390), (10, 34, 58, 82), 214)
     for row, y in enumerate((12, 36, 60)):
         draw.text((26, y - 1), str(row + 1), font=FACE, fill=0)
-    cells = [read_line(26, 12 + 24 * r, str(r + 1)) for r in range(3)] + [
-        read_line(80, 12 + 24 * r, "x") for r in range(3)
-    ]
-    assert texts(build_table(find_grid(numpy.asarray(image), Rect(10, 10, 390, 82)), cells)) == [
-        ["1", "x"],
-        ["2", "x"],
-        ["3", "x"],
-    ]
+    lines = [read_line(x, 12 + 24 * r, text) for r in range(3) for x, text in ((26, str(r + 1)), (80, "x"))]
+    table = build_table(find_grid(numpy.asarray(image), Rect(10, 10, 390, 82)), lines)
+    assert cells(table) == [["1", "x"], ["2", "x"], ["3", "x"]]
 
 
 def test_a_frame_around_a_table_is_no_table_of_its_own() -> None:
-    image = Image.fromarray(framed((4, 4, 415, 315)))
-    draw = ImageDraw.Draw(image)
-    for y in (100, 150, 200, 250):
-        draw.line((100, y, 340, y), fill=100)
-    for x in (100, 180, 260, 340):
-        draw.line((x, 100, x, 250), fill=100)
+    image = Image.new("L", (420, 320), 255)
+    ImageDraw.Draw(image).rectangle((4, 4, 415, 315), outline=200)
+    ruled(image, (100, 180, 260, 340), (100, 150, 200, 250), 100)
     found = ruled_regions(numpy.asarray(image))
     assert [tuple(round(side / 10) for side in rect) for rect in found] == [(10, 10, 34, 25)]
 

@@ -4,30 +4,25 @@ import numpy
 import pytest
 from PIL import Image, ImageDraw
 
-from gateway.geometry.boxes import Line, Rect
+from gateway.geometry.boxes import Rect
 from gateway.ocr.image.ink import PageInk, bullet_at, is_filled, measure
+from tests.support.ocr_lines import Pixels, around
 from tests.support.ocr_pages import font
-
-Pixels = numpy.ndarray[tuple[int, ...], numpy.dtype[numpy.uint8]]
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("\u2022 Reads the first line", True),
-        ("\u2013 reads the second line", True),
-        ("a call that was made", False),
-        ("Reads the first line", False),
-        ("1. Reads the first line", False),
+        ("\u2022 Reads the first line", True), ("\u2013 reads the second line", True), ("a call that was made", False),
+        ("Reads the first line", False), ("1. Reads the first line", False),
     ],
-)
+)  # fmt: skip
 def test_a_line_begins_with_a_bullet_only_where_a_mark_stands_above_the_base_line(text: str, expected: bool) -> None:
     image = Image.new("L", (520, 60), 255)
     face = font(26, "Sans")
     ImageDraw.Draw(image).text((20, 12), text, 0, face)
     ink = PageInk(numpy.asarray(image))
-    rect = Rect(14, 10, 26 + face.getlength(text), 46)
-    line = measure(ink, Line(rect, ((rect.x1, rect.y1), (rect.x2, rect.y1), (rect.x2, rect.y2), (rect.x1, rect.y2))))
+    line = measure(ink, around(Rect(14, 10, 26 + face.getlength(text), 46)))
     assert (bullet_at(ink, line) is not None) is expected
 
 

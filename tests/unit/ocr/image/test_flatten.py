@@ -9,6 +9,7 @@ import pytest
 
 from gateway.geometry.boxes import Line, Rect
 from gateway.ocr.image.upright import Warp, flattened, moved, point_at, sheet_matrix
+from tests.support.ocr_lines import around
 
 SIZE = (900, 700)
 CORNERS = numpy.float32([[110, 90], [800, 60], [850, 640], [60, 600]])
@@ -59,12 +60,10 @@ def test_boxes_go_back_to_the_photograph() -> None:
 def test_a_card_on_a_screen_a_page_without_surroundings_and_text_off_the_sheet_stay() -> None:
     card = even((700, 900), 60)
     card[60:640, 80:820] = 240
-    lines = [Line(Rect(120, y, 620, y + 20), ((120, y), (620, y), (620, y + 20), (120, y + 20))) for y in (90, 140)]
-    assert sheet_matrix(card, lines) is None
-    assert sheet_matrix(even((700, 900), 240), lines) is None
-    outside = [Line(Rect(5, y, 50, y + 9), ((5, y), (50, y), (50, y + 9), (5, y + 9))) for y in (10, 30)]
-    assert sheet_matrix(photograph(), [*lines_on_the_sheet(), *outside]) is None
-    assert sheet_matrix(photograph(), []) is None
+    lines = [around(Rect(120, y, 620, y + 20)) for y in (90, 140)]
+    outside = [around(Rect(5, y, 50, y + 9)) for y in (10, 30)]
+    assert sheet_matrix(card, lines) is sheet_matrix(even((700, 900), 240), lines) is None
+    assert sheet_matrix(photograph(), [*lines_on_the_sheet(), *outside]) is sheet_matrix(photograph(), []) is None
 
 
 def test_a_window_with_round_corners_and_a_shadow_is_no_sheet() -> None:
@@ -73,9 +72,5 @@ def test_a_window_with_round_corners_and_a_shadow_is_no_sheet() -> None:
     for x, y, right, down in ((100, 80, 1, 1), (800, 80, -1, 1), (800, 600, -1, -1), (100, 600, 1, -1)):
         cv2.rectangle(pixels, (x, y), (x + 24 * right, y + 24 * down), (200, 200, 200), -1)
         cv2.circle(pixels, (x + 24 * right, y + 24 * down), 24, (40, 40, 40), -1)
-    below = cv2.GaussianBlur(pixels, (0, 0), 18)
-    pixels[602:] = below[602:]
-    lines = [
-        Line(Rect(140, y, 640, y + 20), ((140, y), (640, y), (640, y + 20), (140, y + 20))) for y in (150, 300, 450)
-    ]
-    assert sheet_matrix(pixels, lines) is None
+    pixels[602:] = cv2.GaussianBlur(pixels, (0, 0), 18)[602:]
+    assert sheet_matrix(pixels, [around(Rect(140, y, 640, y + 20)) for y in (150, 300, 450)]) is None

@@ -5,10 +5,10 @@ import numpy
 from PIL import Image, ImageDraw
 
 from gateway.ocr.image.upright import EDGE_WINDOW, MIDDLE, _dark_in, even_grounds
+from tests.support.ocr_lines import Pixels
 from tests.support.ocr_pages import font
 
 DARK, LIGHT = (24, 26, 33), (245, 245, 240)
-Pixels = numpy.ndarray[tuple[int, ...], numpy.dtype[numpy.uint8]]
 
 
 def page(ground: tuple[int, int, int], ink: tuple[int, int, int], size: tuple[int, int] = (600, 400)) -> Image.Image:
@@ -32,14 +32,11 @@ def usual(pixels: Pixels, left: int, top: int, right: int, bottom: int) -> float
     return float(numpy.median(pixels[top:bottom, left:right]))
 
 
-def test_a_light_page_is_the_same_array() -> None:
-    pixels = numpy.asarray(page(LIGHT, DARK))
-    assert even_grounds(pixels) is pixels
-
-
-def test_a_dark_page_is_inverted_everywhere() -> None:
-    pixels = numpy.asarray(page(DARK, LIGHT))
-    assert (even_grounds(pixels) == 255 - pixels).all()
+def test_a_light_page_and_a_picture_too_small_for_a_ground_stay_and_a_dark_page_is_inverted_everywhere() -> None:
+    small: Pixels = numpy.zeros((20, 300, 3), numpy.uint8)
+    light, dark = numpy.asarray(page(LIGHT, DARK)), numpy.asarray(page(DARK, LIGHT))
+    assert even_grounds(light) is light and even_grounds(small) is small
+    assert (even_grounds(dark) == 255 - dark).all()
 
 
 def test_a_light_island_on_a_dark_page_stays_light() -> None:
@@ -47,8 +44,7 @@ def test_a_light_island_on_a_dark_page_stays_light() -> None:
     ImageDraw.Draw(image).rectangle((300, 100, 580, 300), LIGHT)
     write(image, DARK, range(110, 280, 26), 320)
     pixels = evened(image)
-    assert usual(pixels, 310, 105, 570, 295) > 200
-    assert usual(pixels, 0, 0, 290, 400) > 200
+    assert usual(pixels, 310, 105, 570, 295) > 200 and usual(pixels, 0, 0, 290, 400) > 200
     assert (pixels[110:290, 320:560] == numpy.asarray(image)[110:290, 320:560]).all()
 
 
@@ -57,23 +53,16 @@ def test_dark_code_on_a_light_page_is_inverted_and_leaves_no_frame() -> None:
     ImageDraw.Draw(image).rectangle((0, 150, 600, 300), DARK)
     write(image, LIGHT, range(160, 280, 26), 20)
     pixels = evened(image)
-    assert usual(pixels, 0, 150, 600, 300) > 200
-    assert pixels[140:310, 500:590].min() > 200
+    assert usual(pixels, 0, 150, 600, 300) > 200 and pixels[140:310, 500:590].min() > 200
     assert (pixels[:140] == numpy.asarray(image)[:140]).all()
 
 
 def test_a_ground_that_fades_from_dark_to_middle_gray_is_one_region() -> None:
     levels = numpy.linspace(20, 150, 600).astype(numpy.uint8)
     image = Image.fromarray(numpy.repeat(numpy.tile(levels, (400, 1))[:, :, None], 3, axis=2))
-    write(image, (255, 255, 255), range(20, 380, 26), 20)
-    write(image, (255, 255, 255), range(20, 380, 26), 380)
-    pixels = evened(image)
-    assert (pixels == 255 - numpy.asarray(image)).all()
-
-
-def test_a_picture_too_small_for_a_ground_is_left_alone() -> None:
-    pixels: Pixels = numpy.zeros((20, 300, 3), numpy.uint8)
-    assert even_grounds(pixels) is pixels
+    for x in (20, 380):
+        write(image, (255, 255, 255), range(20, 380, 26), x)
+    assert (evened(image) == 255 - numpy.asarray(image)).all()
 
 
 def test_the_median_sought_in_strips_is_that_of_the_whole_page() -> None:
@@ -82,5 +71,4 @@ def test_the_median_sought_in_strips_is_that_of_the_whole_page() -> None:
     band = numpy.zeros_like(gray)
     band[0:9, 3:40] = band[60:140, 100:170] = band[220:, :12] = 1
     whole = band & (cv2.medianBlur(gray, EDGE_WINDOW) < MIDDLE)
-    assert whole.any()
-    assert numpy.array_equal(_dark_in(gray, band), whole)
+    assert whole.any() and numpy.array_equal(_dark_in(gray, band), whole)

@@ -36,31 +36,21 @@ def test_a_whole_picture_is_decoded_and_a_cut_one_refused(kind: str) -> None:
         decode_page(data[: len(data) * 2 // 3])
 
 
-def test_every_flipped_byte_of_a_png_is_found() -> None:
-    data = encoded("PNG")
-    for seed in range(40):
-        with pytest.raises(InvalidRequest, match="damaged"):
-            decode_page(flipped(data, seed, 1))
+def is_refused(data: bytes) -> bool:
+    try:
+        decode_page(data)
+    except InvalidRequest as refusal:
+        return "damaged" in refusal.message
+    return False
 
 
-def test_a_png_without_its_end_is_refused() -> None:
-    with pytest.raises(InvalidRequest, match="damaged"):
-        decode_page(encoded("PNG")[:-12])
-
-
-def test_most_jpegs_with_flipped_bytes_are_refused() -> None:
-    data = encoded("JPEG")
-    refused = 0
-    for seed in range(20):
-        try:
-            decode_page(flipped(data, seed))
-        except InvalidRequest:
-            refused += 1
-    assert refused >= 14
+def test_every_flipped_byte_of_a_png_and_a_missing_end_are_found_and_most_flipped_bytes_of_a_jpeg() -> None:
+    png, jpeg = encoded("PNG"), encoded("JPEG")
+    assert all(is_refused(flipped(png, seed, 1)) for seed in range(40)) and is_refused(png[:-12])
+    assert sum(is_refused(flipped(jpeg, seed)) for seed in range(20)) >= 14
 
 
 def test_padding_before_a_marker_is_no_damage_and_lost_data_is() -> None:
-    assert not is_damaged(b"")
-    assert not is_damaged(b"Corrupt JPEG data: 16 extraneous bytes before marker 0xd9\n")
+    assert not is_damaged(b"") and not is_damaged(b"Corrupt JPEG data: 16 extraneous bytes before marker 0xd9\n")
     assert is_damaged(b"Corrupt JPEG data: 900 extraneous bytes before marker 0xd9\n")
     assert is_damaged(b"Corrupt JPEG data: premature end of data segment\n")

@@ -47,8 +47,7 @@ def test_a_line_whose_words_were_seen_is_not_read_again_and_few_are() -> None:
 
 def test_the_words_have_their_places_in_the_line() -> None:
     [found] = without_invented_words([line("את AND")], [], lambda _: line("את כמה", fit=0.91))
-    assert [word.text for word in found.words] == ["את", "כמה"]
-    assert found.words[0].rect.x1 > found.words[1].rect.x1
+    assert [word.text for word in found.words] == ["את", "כמה"] and found.words[0].rect.x1 > found.words[1].rect.x1
 
 
 def test_seen_words_are_left_out_and_others_kept() -> None:

@@ -13,6 +13,8 @@ CYRILLIC = "KopeHOBata nanKa He Moxe Aa ce npevMeHyBa"
 GREEK = "Mεtakivnon πapaθúpou oto xúpo εpyaoiaç tns Kwδukortoinons"
 VIETNAMESE = "đā đưa ra nhiu hơn mt gói ti lên, đang s dng cái đ"
 LATIN = "The harbour office opens at nine in the morning"
+BULGARIAN = {1: "Коренната папка не може да се премества", 2: "Вграден графичен обект"}
+"""What stands there, by its place on the page."""
 
 
 def line(text: str, number: int, fit: float = 0.99) -> Line:
@@ -38,11 +40,9 @@ class Reader(packs.Tesseract):
 
 
 def test_a_misread_script_is_guessed_by_its_letters() -> None:
-    assert guess.clear_guess(CYRILLIC) == "Cyrillic"
-    assert guess.clear_guess(GREEK) == "Greek"
-    assert guess.clear_guess(VIETNAMESE) == packs.VIETNAMESE
-    assert guess.clear_guess(LATIN) == guess.LATIN
-    assert guess.clear_guess("Ja zażółć gęślą jaźń, Příliš žluťoučký kůň") == guess.LATIN
+    guesses = {CYRILLIC: "Cyrillic", GREEK: "Greek", VIETNAMESE: packs.VIETNAMESE, LATIN: guess.LATIN}
+    for text, script in {**guesses, "Ja zażółć gęślą jaźń, Příliš žluťoučký kůň": guess.LATIN}.items():
+        assert guess.clear_guess(text) == script
     assert guess.ranked("12 345") == []
 
 
@@ -59,17 +59,14 @@ def test_without_language_data_the_text_is_left_out_and_the_package_named() -> N
     resolved = resolve(lines, None, None)
     assert [each.text for each in resolved.lines] == [LATIN, "", ""]
     [(script, warning)] = resolved.unreadable
-    assert script == "Cyrillic"
-    assert "ocr-scripts" in warning and "tesseract-ocr-rus" in warning
+    assert script == "Cyrillic" and "ocr-scripts" in warning and "tesseract-ocr-rus" in warning
 
 
 def test_lines_are_read_by_the_data_that_reads_them_best_and_others_stay() -> None:
-    texts = {1: "Коренната папка не може да се премества", 2: "Вграден графичен обект"}
     lines = [line(LATIN, 0), *(line(CYRILLIC, number, 0.7) for number in (1, 2))]
-    reader = Reader(texts, "rus", "ell", "tha")
+    reader = Reader(BULGARIAN, "rus", "ell", "tha")
     resolved = resolve(lines, None, reader)
-    assert [each.text for each in resolved.lines] == [LATIN, *texts.values()]
-    assert resolved.unreadable == []
+    assert [each.text for each in resolved.lines] == [LATIN, *BULGARIAN.values()] and resolved.unreadable == []
     assert set(reader.tried) == {"rus"}, "the likeliest script is tried first, and no other after a sure reading"
 
 
@@ -79,10 +76,9 @@ def test_a_clear_guess_is_not_given_up_for_data_that_is_surer_of_lines_that_were
             fit = 0.74 if pack.language == "tha" else 0.65
             return Line(rect, text="ปลาฝญ" if pack.language == "tha" else "ООО ОВО", fit=fit, is_read=True)
 
-    texts = {1: "Коренната папка не може да се премества", 2: "Вграден графичен обект"}
     lines = [line(CYRILLIC, number, 0.7) for number in (1, 2)]
-    resolved = resolve(lines, None, Unsure(texts, "rus", "ukr", "tha"))
-    assert [each.text for each in resolved.lines] == list(texts.values())
+    resolved = resolve(lines, None, Unsure(BULGARIAN, "rus", "ukr", "tha"))
+    assert [each.text for each in resolved.lines] == list(BULGARIAN.values())
 
 
 def test_latin_words_that_the_first_reader_saw_too_do_not_speak_against_a_script() -> None:
@@ -115,11 +111,12 @@ def test_vietnamese_lines_on_a_page_in_english_are_named_and_the_english_ones_ke
 
 
 def test_lines_of_other_latin_languages_and_of_dashes_are_not_vietnamese() -> None:
+    czech, irish = "Žádný způsob, jak přečíst příliš žluťoučký", "Curtha i grích: fan go fóill agus bain triail eile as"
     for text in (
-        "Žádný způsob, jak přečíst příliš žluťoučký kůň",
-        "Curtha i grích: fan go fóill agus bain triail eile as",
+        czech,
+        irish,
         "Não é possível ler o arquivo de configuração",
-        "-----------------leituras------------------",
+        "-----------------leituras-------------",
     ):
         assert not is_suspect([line(LATIN, 0), line(text, 1)]), text
 
@@ -136,24 +133,18 @@ def test_lines_with_letters_of_the_script_that_fit_are_left_out_with_the_others(
 
 def test_a_short_text_is_left_out_if_it_is_sure_and_else_kept_and_named() -> None:
     korean = resolve([line("咎卫卫对", 0, 0.6), line("C吕否召号劉皆叫以号叫gLC.", 1, 0.4)], None, None)
-    assert [each.text for each in korean.lines] == ["", ""]
-    assert "tesseract-ocr-kor" in korean.unreadable[0][1]
+    assert [each.text for each in korean.lines] == ["", ""] and "tesseract-ocr-kor" in korean.unreadable[0][1]
     cyrillic = resolve([line("OTuët o pa6ore cknaAa", 0, 0.8)], None, None)
     assert cyrillic.lines[0].text
-    assert "may be in Cyrillic" in cyrillic.unreadable[0][1]
-    assert "tesseract-ocr-rus" in cyrillic.unreadable[0][1]
+    assert "may be in Cyrillic" in cyrillic.unreadable[0][1] and "tesseract-ocr-rus" in cyrillic.unreadable[0][1]
     assert resolve([line("7 204,50 @", 0, 0.5)], None, None).unreadable == []
 
 
-def test_blurred_chinese_is_not_taken_for_misread_korean() -> None:
-    text = "上個月倉庫收到三百二十箱紙和四十盒筆除了一批貨物因文件錯誤其他貨物都到達"
-    lines = [line(text, number, 0.7) for number in range(2)]
-    assert resolve(lines, None, None).lines == lines
-
-
-def test_a_bad_print_in_latin_letters_stays() -> None:
-    worn = [line("Tlie harhour oflice opens at mine in tlie rnorning", number, 0.6) for number in range(4)]
-    assert resolve(worn, None, None).lines == worn
+def test_blurred_chinese_is_not_taken_for_misread_korean_and_a_bad_print_in_latin_letters_stays() -> None:
+    chinese = "上個月倉庫收到三百二十箱紙和四十盒筆除了一批貨物因文件錯誤其他貨物都到達"
+    for text, fit in ((chinese, 0.7), ("Tlie harhour oflice opens at mine in tlie rnorning", 0.6)):
+        worn = [line(text, number, fit) for number in range(4)]
+        assert resolve(worn, None, None).lines == worn
 
 
 def test_a_sample_is_spread_over_the_page() -> None:
@@ -163,9 +154,8 @@ def test_a_sample_is_spread_over_the_page() -> None:
 
 
 def test_the_share_of_a_script_counts_its_letters_alone() -> None:
-    assert packs.share_in("Привет 123!", packs.BY_NAME["Cyrillic"]) == 1.0
-    assert packs.share_in("hello", packs.BY_NAME["Cyrillic"]) == 0.0
-    assert packs.share_in("123", packs.BY_NAME["Cyrillic"]) == 0.0
+    shares = [packs.share_in(text, packs.BY_NAME["Cyrillic"]) for text in ("Привет 123!", "hello", "123")]
+    assert shares == [1.0, 0.0, 0.0]
 
 
 def test_the_folder_with_the_most_language_data_is_taken(tmp_path: Any) -> None:

@@ -1,7 +1,7 @@
 """Tesseract's readings as lines: places of the page, true spaces, logical order. With language data of the system."""
 
+from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import numpy
 import pytest
@@ -12,6 +12,7 @@ from gateway.ocr.scripts import tesseract as packs
 from gateway.ocr.scripts.tesseract import Tesseract, load_tesseract, read_lines
 from gateway.ocr.server.engine import OcrEngine
 from gateway.wire.ocr import FREE
+from tests.support.ocr_lines import Pixels
 from tests.support.ocr_pages import font, png
 
 ROW = "5\t1\t1\t1\t{line}\t{word}\t{left}\t{top}\t{width}\t10\t{confidence}\t{text}"
@@ -28,9 +29,8 @@ def rows(*words: tuple[int, int, int, str]) -> str:
 
 
 def test_words_become_lines_with_their_place_on_the_page() -> None:
-    [first, second] = read_lines(
-        rows((1, 5, 20, "one"), (1, 30, 20, "two"), (2, 5, 30, "three")), "one two\n\nthree\n", 100, 50
-    )
+    read = rows((1, 5, 20, "one"), (1, 30, 20, "two"), (2, 5, 30, "three"))
+    [first, second] = read_lines(read, "one two\n\nthree\n", 100, 50)
     assert (first.text, first.rect, round(first.fit, 2)) == ("one two", (105, 70, 150, 80), 0.9)
     assert [word.text for word in first.words] == ["one", "two"]
     assert second.text == "three" and second.is_read
@@ -46,7 +46,8 @@ def test_words_of_a_script_that_runs_left_lie_from_right_to_left() -> None:
     assert line.words[0].rect.x1 > line.words[1].rect.x1
 
 
-def test_places_of_an_enlarged_area_are_those_of_the_page() -> None:
+def test_places_of_an_enlarged_area_are_those_of_the_page_and_blank_ones_no_lines() -> None:
+    assert read_lines(rows((1, 5, 20, " ")), "\n", 0, 0) == []
     [line] = read_lines(rows((1, 10, 40, "one")), "one\n", 100, 50, 2)
     assert line.rect == (105, 60, 125, 65)
 
@@ -89,8 +90,8 @@ class Recorded:
 def test_small_letters_are_enlarged_and_pieces_of_the_neighbouring_rows_left_out(tmp_path: Path) -> None:
     for language in ("rus", "eng"):
         (tmp_path / f"{language}.traineddata").touch()
+    page: Pixels = numpy.full((100, 100), 255, numpy.uint8)
     module = Recorded()
-    page: Any = numpy.full((100, 100), 255, numpy.uint8)
     reader = Tesseract(module, tmp_path)
     [pack] = reader.installed
     line = reader.read_line(page, Rect(0, 0, 79, 33), pack, 8.0)
@@ -100,13 +101,8 @@ def test_small_letters_are_enlarged_and_pieces_of_the_neighbouring_rows_left_out
     assert module.sizes[1:] == [(80, 34), (80, 34)] and module.languages == ["rus+eng", "rus"]
 
 
-def test_blank_places_are_no_lines() -> None:
-    assert read_lines(rows((1, 5, 20, " ")), "\n", 0, 0) == []
-
-
 def test_without_the_extra_or_its_data_there_is_no_reader(tmp_path: Path) -> None:
-    assert packs.data_folder((str(tmp_path),)) is None
-    assert Tesseract(object(), tmp_path).installed == []
+    assert packs.data_folder((str(tmp_path),)) is None and Tesseract(object(), tmp_path).installed == []
 
 
 @pytest.mark.system
@@ -114,19 +110,14 @@ def test_a_page_in_russian_and_english_is_read_with_the_data_of_the_system() -> 
     reader = load_tesseract()
     if reader is None or "rus" not in [pack.language for pack in reader.installed]:
         pytest.skip("needs the extra ocr-scripts and the Debian package tesseract-ocr-rus")
-    russian = (
-        "Все люди рождаются свободными и равными",
-        "в своем достоинстве и правах",
-        "Они наделены разумом и совестью",
-    )
+    rows = ("The harbour office opens at nine", "Все люди рождаются свободными и равными",
+            "в своем достоинстве и правах", "Они наделены разумом и совестью")  # fmt: skip
     image = Image.new("RGB", (900, 320), "white")
-    for number, text in enumerate(("The harbour office opens at nine", *russian)):
+    for number, text in enumerate(rows):
         ImageDraw.Draw(image).text((40, 40 + 60 * number), text, "black", font(28))
-    engine = OcrEngine(1)
-    answer = "".join(engine.answer(png(image), FREE.prompt))
-    report = engine.report(details=True)
-    engine.close()
-    assert "The harbour office opens at nine" in answer
-    assert sum(text in answer for text in russian) >= 2
+    with closing(OcrEngine(1)) as engine:
+        answer = "".join(engine.answer(png(image), FREE.prompt))
+        report = engine.report(details=True)
+    assert rows[0] in answer and sum(text in answer for text in rows[1:]) >= 2
     assert "Cyrillic" in report["scripts"] and not report["low_confidence"]
     assert all(line["confidence"] > 0.7 for line in report["lines"])

@@ -40,9 +40,8 @@ def test_letters_in_boxes_of_their_own_are_never_told_as_certain() -> None:
     fields = report([line("Town", 0.99), *boxes]).fields(details=True)
     assert [each["confidence"] for each in fields["lines"]] == [0.99, 0.75, 0.75, 0.75, 0.75]
     assert fields["low_confidence"] and "4 of 5 lines are uncertain" in fields["warnings"][0]
-    assert not report([line("Rows of the table", 0.99), line("7", 0.99), line("-", 0.99)]).fields(details=False)[
-        "warnings"
-    ]
+    rows = report([line("Rows of the table", 0.99), line("7", 0.99), line("-", 0.99)])
+    assert not rows.fields(details=False)["warnings"]
 
 
 def test_places_that_could_not_be_read_are_told() -> None:

@@ -1,12 +1,13 @@
 """The two recognisers of the OCR engine and the order they are asked in: on made-up chances, and on the real models."""
 
 import math
+from contextlib import closing
 
 import cv2
 import numpy
 import pytest
 
-from gateway.geometry.boxes import Line, Rect
+from gateway.geometry.boxes import Rect
 from gateway.ocr.text.reader import (
     CAREFUL,
     CAREFUL_DETECTOR,
@@ -24,6 +25,7 @@ from gateway.ocr.text.reader import (
     model_file,
     ordered,
 )
+from tests.support.ocr_lines import around
 from tests.support.ocr_pages import Sheet, degrade, font
 
 TEXT = "Paid 1,204.50 to Zo\u00eb M\u00fcller on 3 March"
@@ -71,25 +73,23 @@ def pixels_of(image: object) -> numpy.ndarray:
     return pixels
 
 
-def whole(pixels: numpy.ndarray) -> Line:
-    height, width = pixels.shape[:2]
-    return Line(Rect(0, 0, width, height), ((0, 0), (width, 0), (width, height), (0, height)))
+def recogniser(model: tuple[str, str]) -> Recogniser:
+    return Recogniser(*(model_file(PACKAGE, name) for name in model))
 
 
 # --- which reading stands ---------------------------------------------------------------------------------------------
 
 
-def test_a_line_the_quick_reader_is_sure_of_is_read_once() -> None:
-    quick, careful = Reader("quick", 0.992), Reader("careful", 0.999)
-    assert Cascade(quick, careful, 0.99)(BLANK).text == "quick"
-    assert (quick.asked, careful.asked) == (1, 0)
-
-
-@pytest.mark.parametrize(("careful_fit", "stands"), [(0.95, "careful"), (0.9, "careful"), (0.85, "quick")])
-def test_an_unsure_line_is_read_again_and_the_reading_that_fits_better_stands(careful_fit: float, stands: str) -> None:
-    quick, careful = Reader("quick", 0.9), Reader("careful", careful_fit)
+@pytest.mark.parametrize(
+    ("quick_fit", "careful_fit", "stands", "again"),
+    [(0.992, 0.999, "quick", 0), (0.9, 0.95, "careful", 1), (0.9, 0.9, "careful", 1), (0.9, 0.85, "quick", 1)],
+)
+def test_a_sure_line_is_read_once_and_of_two_readings_the_one_that_fits_better_stands(
+    quick_fit: float, careful_fit: float, stands: str, again: int
+) -> None:
+    quick, careful = Reader("quick", quick_fit), Reader("careful", careful_fit)
     assert Cascade(quick, careful, 0.99)(BLANK).text == stands
-    assert (quick.asked, careful.asked) == (1, 1)
+    assert (quick.asked, careful.asked) == (1, again)
 
 
 def test_of_a_long_line_only_the_doubtful_word_is_read_again() -> None:
@@ -128,8 +128,7 @@ def test_a_line_without_sure_spaces_is_read_again_as_a_whole(text: str) -> None:
 def test_a_line_is_cut_where_its_space_is_empty() -> None:
     text = "ab cd ef gh"
     picture: numpy.ndarray = numpy.full((20, 110, 3), 255, numpy.uint8)
-    picture[5:15, :18] = picture[5:15, 35:] = 0  # the first space is narrower than its character's place says
-    picture[5:15, 22:] = 0
+    picture[5:15, :18] = picture[5:15, 22:] = 0  # the first space is narrower than its character's place says
     picture[5:15, 52:57] = 255
     quick, careful = Reader(text, 0.98, doubt=(4,)), Reader("cd", 0.999)
     Cascade(quick, careful, 0.99)(picture)
@@ -141,8 +140,7 @@ def test_a_line_is_cut_where_its_space_is_empty() -> None:
 
 def test_repeated_columns_are_one_character_and_a_gap_parts_two() -> None:
     reading = decode(columns({"a": 0.9}, {"a": 0.8}, {}, {"a": 0.7}, {" ": 0.9}, {"b": 1.0}), CLASSES, 1.0)
-    assert reading.text == "aa b"
-    assert reading.score == pytest.approx((0.9 + 0.7 + 0.9 + 1.0) / 4)
+    assert reading.text == "aa b" and reading.score == pytest.approx((0.9 + 0.7 + 0.9 + 1.0) / 4)
     assert reading.centers == pytest.approx([0.5 / 6, 3.5 / 6, 4.5 / 6, 5.5 / 6])
 
 
@@ -159,9 +157,7 @@ def test_a_space_that_may_be_missing_lowers_the_fit_but_not_the_score() -> None:
     sure = decode(columns({"a": 1.0}, {}, {"b": 1.0}), CLASSES, 1.0)
     doubtful = decode(columns({"a": 1.0}, {" ": 0.4}, {"b": 1.0}), CLASSES, 1.0)
     assert (sure.text, doubtful.text) == ("ab", "ab")
-    assert sure.score == doubtful.score == pytest.approx(1.0)
-    assert sure.fit == pytest.approx(1.0)
-    assert doubtful.fit == pytest.approx(0.6**0.5)
+    assert [sure.score, doubtful.score, sure.fit, doubtful.fit] == pytest.approx([1.0, 1.0, 1.0, 0.6**0.5])
 
 
 def test_a_picture_without_text_has_none_and_no_fit() -> None:
@@ -169,8 +165,7 @@ def test_a_picture_without_text_has_none_and_no_fit() -> None:
 
 
 def test_pictures_keep_their_proportions_up_to_a_bound() -> None:
-    assert input_width(300, 24) == 600
-    assert input_width(2, 96) == 1
+    assert (input_width(300, 24), input_width(2, 96)) == (600, 1)
     assert input_width(30_000, 10) == input_width(60_000, 3) == MAX_WIDTH
 
 
@@ -182,11 +177,8 @@ def test_pictures_keep_their_proportions_up_to_a_bound() -> None:
 def test_both_models_read_a_line_and_place_its_characters(model: tuple[str, str]) -> None:
     sheet = drawn(TEXT)
     pixels = pixels_of(sheet.image)
-    reading = Recogniser(*(model_file(PACKAGE, name) for name in model))(pixels)
-    assert reading.text == TEXT
-    assert reading.fit > 0.95
-    assert len(reading.centers) == len(TEXT)
-    at = 0
+    reading, at = recogniser(model)(pixels), 0
+    assert (reading.text, len(reading.centers)) == (TEXT, len(TEXT)) and reading.fit > 0.95
     for word, (x1, _, x2, _) in sheet.truth.words:
         middles = [center * pixels.shape[1] for center in reading.centers[at : at + len(word)]]
         assert all(x1 - 12 <= middle <= x2 + 12 for middle in middles), word
@@ -195,11 +187,9 @@ def test_both_models_read_a_line_and_place_its_characters(model: tuple[str, str]
 
 @pytest.mark.slow
 def test_a_clear_print_is_sure_and_a_ruined_one_is_not() -> None:
-    quick = Recogniser(*(model_file(PACKAGE, name) for name in QUICK))
-    sheet = drawn("The goods left our warehouse on the fifth", 24)
-    assert quick(pixels_of(sheet.image)).fit >= SURE_FIT
-    blurred = degrade(drawn("The goods left our warehouse on the fifth", 9).image, "blur")
-    assert quick(pixels_of(blurred)).fit < SURE_FIT
+    quick, text = recogniser(QUICK), "The goods left our warehouse on the fifth"
+    assert quick(pixels_of(drawn(text, 24).image)).fit >= SURE_FIT
+    assert quick(pixels_of(degrade(drawn(text, 9).image, "blur"))).fit < SURE_FIT
 
 
 @pytest.mark.slow
@@ -207,36 +197,29 @@ def test_a_clear_print_is_sure_and_a_ruined_one_is_not() -> None:
 def test_words_lie_over_their_ink_whichever_model_read_them(size: int) -> None:
     text = "Our goods arrived in seven wooden boxes"
     sheet = drawn(text, size)
-    image = sheet.image if size > 12 else degrade(sheet.image, "noise")
-    pixels = pixels_of(image)
-    fit = Recogniser(*(model_file(PACKAGE, name) for name in QUICK))(pixels).fit
-    assert (fit >= SURE_FIT) is (size > 12)
-    reader = LineReader(1)
-    [line] = reader.read_all(pixels, [whole(pixels)])
-    reader.close()
+    pixels = pixels_of(sheet.image if size > 12 else degrade(sheet.image, "noise"))
+    assert (recogniser(QUICK)(pixels).fit >= SURE_FIT) is (size > 12)
+    with closing(LineReader(1)) as reader:
+        [line] = reader.read_all(pixels, [around(Rect(0, 0, pixels.shape[1], pixels.shape[0]))])
     assert line.text == text
-    assert [word.text for word in line.words] == text.split()
     for word, (drawn_word, (x1, _, x2, _)) in zip(line.words, sheet.truth.words, strict=True):
         assert word.text == drawn_word
-        shared = min(word.rect.x2, x2) - max(word.rect.x1, x1)
-        assert shared >= 0.8 * (x2 - x1), word
+        assert min(word.rect.x2, x2) - max(word.rect.x1, x1) >= 0.8 * (x2 - x1), word
 
 
 @pytest.mark.slow
 def test_lines_are_found_where_they_stand_top_to_bottom_also_when_they_lean() -> None:
     sheet = Sheet(700, 480)
     boxes = [sheet.line(60, y, text, font(24)) for y, text in ((60, "First of all"), (200, "then"), (340, "at last"))]
-    reader = LineReader(1)
-    found = reader.detect(pixels_of(sheet.image))
-    leaning = reader.detect(pixels_of(sheet.image.rotate(4, fillcolor="white")))
-    reader.close()
+    with closing(LineReader(1)) as reader:
+        found = reader.detect(pixels_of(sheet.image))
+        leaning = reader.detect(pixels_of(sheet.image.rotate(4, fillcolor="white")))
     assert len(found) == len(leaning) == len(boxes)
     for line, (x1, y1, x2, y2) in zip(found, boxes, strict=True):
         assert line.rect.overlap(Rect(x1, y1, x2, y2)) >= 0.97 * (x2 - x1) * (y2 - y1)
         assert line.rect.height <= 3 * (y2 - y1)
     (left, top), (right, lower), *_ = leaning[0].quad
-    assert right - left > 100
-    assert 2 <= top - lower <= 20
+    assert right - left > 100 and 2 <= top - lower <= 20
 
 
 @pytest.mark.slow
@@ -251,7 +234,7 @@ def test_corners_come_clockwise_from_the_top_left() -> None:
 
 @pytest.mark.slow
 def test_a_word_ruined_in_a_clear_line_is_read_again_and_the_line_is_whole() -> None:
-    networks = [Recogniser(*(model_file(PACKAGE, name) for name in model)) for model in (QUICK, CAREFUL)]
+    quick, slow = recogniser(QUICK), recogniser(CAREFUL)
     sheet = drawn("The goods left our warehouse on the fifth of March and reached you", 24)
     x1, y1, x2, y2 = (int(side) for side in next(box for word, box in sheet.truth.words if word == "warehouse"))
     pixels = pixels_of(sheet.image)
@@ -261,9 +244,9 @@ def test_a_word_ruined_in_a_clear_line_is_read_again_and_the_line_is_whole() -> 
 
     def careful(picture: numpy.ndarray) -> LineReading:
         shown.append(picture.shape[1])
-        return networks[1](picture)
+        return slow(picture)
 
-    text = Cascade(networks[0], careful, SURE_FIT)(pixels).text
+    text = Cascade(quick, careful, SURE_FIT)(pixels).text
     assert text.replace(" ", "") == "ThegoodsleftourwarehouseonthefifthofMarchandreachedyou"
     assert 0 < sum(shown) < 0.75 * pixels.shape[1]
 
@@ -293,8 +276,7 @@ def test_decoding_all_columns_at_once_gives_what_a_walk_over_them_gives(seed: in
     characters = ["", "a", "b", "c", " "]
     text, scores, losses = naive_decode(probabilities, characters)
     reading = decode(probabilities, characters, 1.0)
-    assert reading.text == text
-    assert reading.score == pytest.approx(sum(scores) / len(scores), rel=1e-5)
+    assert reading.text == text and reading.score == pytest.approx(sum(scores) / len(scores), rel=1e-5)
     assert reading.losses == pytest.approx(losses, rel=1e-4, abs=1e-5)
 
 

@@ -15,83 +15,45 @@ from hypothesis import strategies as st
 from gateway.config.settings import SanitizePattern
 from gateway.sanitize.detectors.identities import COUNTRIES
 from gateway.sanitize.detectors.vendor_tokens import FORMS
-from gateway.sanitize.findings import masked
 from gateway.sanitize.scanner import Scanner
-from tests.support.cpu_time import takes_less
+from tests.support.counted_work import calls_of
+from tests.support.scanned import SCANNER, kinds, mask
 
-SCANNER = Scanner()
 CARD, IBAN, MAIL, SSN = "4539148803436467", "GB12WEST12345698765431", "jane.doe@posthaus.org", "536-90-4399"
 PEM = "-----BEGIN RSA " + "PRIVATE KEY-----\nMIIEowIBAAKCAQEAx1\nq8Q/2vT5w==\n-----END RSA " + "PRIVATE KEY-----"
-
-
-def entities(text: str) -> list[str]:
-    return [finding.entity for finding in SCANNER.scan(text)]
-
-
-def mask(text: str) -> str:
-    return masked(text, SCANNER.scan(text))
 
 
 @pytest.mark.parametrize(
     ("entity", "value"),
     [
-        ("CREDIT_CARD", CARD),
-        ("CREDIT_CARD", "4539 1488 0343 6467"),
-        ("CREDIT_CARD", "3782-822463-10070"),
-        ("CREDIT_CARD", "2223 0031 2200 3255"),
-        ("CREDIT_CARD", "4 5 3 9 1 4 8 8 0 3 4 3 6 4 6 7"),
-        ("IBAN", IBAN),
-        ("IBAN", "DE62 3704 0044 0532 0130 01"),
-        ("IBAN", "fr84 2004 1010 0505 0001 3m02 607"),
-        ("EMAIL", MAIL),
-        ("EMAIL", "jane (at) example (dot) org"),
-        ("EMAIL", "jane at example dot org"),
-        ("PHONE", "+41 44 668 18 00"),
-        ("PHONE", "(212) 555-0123".replace("555", "736")),
-        ("IP", "93.184.216.34"),
-        ("IP", "2a01:4f8:c17:b0f::2"),
-        ("US_SSN", SSN),
-        ("CRYPTO_WALLET", "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2"),
+        ("CREDIT_CARD", CARD), ("CREDIT_CARD", "4539 1488 0343 6467"), ("CREDIT_CARD", "3782-822463-10070"),
+        ("CREDIT_CARD", "2223 0031 2200 3255"), ("CREDIT_CARD", "4 5 3 9 1 4 8 8 0 3 4 3 6 4 6 7"), ("IBAN", IBAN),
+        ("IBAN", "DE62 3704 0044 0532 0130 01"), ("IBAN", "fr84 2004 1010 0505 0001 3m02 607"), ("EMAIL", MAIL),
+        ("EMAIL", "jane (at) example (dot) org"), ("EMAIL", "jane at example dot org"), ("PHONE", "+41 44 668 18 00"),
+        ("PHONE", "(212) 555-0123".replace("555", "736")), ("IP", "93.184.216.34"), ("IP", "2a01:4f8:c17:b0f::2"),
+        ("US_SSN", SSN), ("CRYPTO_WALLET", "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2"),
         ("CRYPTO_WALLET", "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"),
-        ("CRYPTO_WALLET", "0x52908400098527886E0F7030069857D2E4169EE7"),
-        ("SECRET", PEM),
-        ("SECRET", "AKIA" + "QWERTY7Z" * 2),
-        ("SECRET", "ghp_" + "a1B2c3D4e5F6" * 3),
+        ("CRYPTO_WALLET", "0x52908400098527886E0F7030069857D2E4169EE7"), ("SECRET", PEM),
+        ("SECRET", "AKIA" + "QWERTY7Z" * 2), ("SECRET", "ghp_" + "a1B2c3D4e5F6" * 3),
         ("SECRET", "eyJhbGciOiJIUzI1NiJ9" + ".eyJzdWIiOiIxMjM0In0" + ".c2lnbmF0dXJlLWhlcmU"),
     ],
-)
+)  # fmt: skip
 def test_a_value_is_found_wherever_it_stands_and_nothing_else_is_touched(entity: str, value: str) -> None:
     for template in ("{}", "my value is {} thanks", "({}).", "a, {}, b", "first line\n{}\nlast line"):
         assert mask(template.format(value)) == template.format(f"[REDACTED:{entity}]"), template
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "timestamp 1732147200000 and 1732147200000000", "pi is 3.14159265358979323846", "ISBN 9780262033848",
-        "EAN 4006381333931", "uuid 550e8400-e29b-41d4-a716-446655440000", "chrome 131.0.6778.86", "listen on 127.0.0.1",
-        "192.168.1.10 and 10.0.0.1 and fe80::1", "resolver 8.8.8.8", "version 1.2.3.4", "python:3.11.7-slim-bookworm",
-        "commit 1741a0b4d2c9f0e3a8b7c6d5e4f3a2b1c0d9e8f7",
-        "@types/node@20.11.30", "icon@2x.png", "git@github.com:org/repo.git",
-        "https://example.com/item/4539148803436467",
-        "https://example.com/t/+41446681800/x", "order 20261121-0042",
-        "0.4539148803436467 is a fraction", "from 2020-01-01 to 2026-11-21", "fibonacci 1 1 2 3 5 8 13 21 34 55 89 144",
-        "password: required", "export OPENAI_API_KEY=your-api-key-here", "token: <YOUR_TOKEN>",
-        "password = getPassword()", "password = getpass.getpass(prompt1)", "password = $_POST['pass1']",
-        "password: $Pw1",
-        'token = "fields(id,name1,Name2)"', "password = hash(input1)", 'key: "Ctrl+Shift+F5(x)"', "password=&next1=Abc",
-        "api_key = os.environ['KEY']", "the secret of happiness is sleep", "key: value", "password=${DB_PASSWORD}",
-        "best password manager 2026", "what is a bearer token", "1 000 000 000 000 euros", "look at example",
-        "std::vector::push_back", "12:30:45", "part 06H905115", "GB12WEST12345698765432", "4539148803436468",
-        "sha256 e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "see RFC 9110 section 15.5.1",
-        "| 3094.786 | 5878.512 | 29860.595 |", "3094.786  5878.512  29860.595",
-    ],
-)  # fmt: skip
-def test_what_only_looks_like_data_stays(text: str) -> None:
-    assert mask(text) == text
+def each(form: str) -> Callable[[str], str]:
+    """Each character in a form of its number."""
+    return lambda value: "".join(form.format(ord(char)) for char in value)
 
 
 DISGUISES: dict[str, Callable[[str], str]] = {
+    "percent": each("%{:02X}"), "percent twice": each("%25{:02X}"), "entities": each("&#{};"),
+    "hex entities": each("&#x{:x};"), "padded entities": each("&#{:07};"), "open entities": each("&#{}"),
+    "entities of entities": each("&amp;#{};"), "unicode escapes": each("\\u{:04x}"),
+    "braced escapes": each("\\u{{{:x}}}"), "long escapes": each("\\U{:08x}"), "octal escapes": each("\\{:03o}"),
+    "old escapes": each("%u{:04x}"), "quoted-printable": each("={:02X}"),
     "fullwidth": lambda value: "".join(chr(ord(char) + 0xFEE0) if "!" <= char <= "~" else char for char in value),
     "arabic digits": lambda value: value.translate({0x30 + n: 0x660 + n for n in range(10)}),
     "zero width": "\u200b".join,
@@ -99,29 +61,16 @@ DISGUISES: dict[str, Callable[[str], str]] = {
     "cyrillic": lambda value: value.translate(str.maketrans("aeopcxEABKMHTPC", "аеорсхЕАВКМНТРС")),
     "spaced": lambda value: " ".join(value.replace("-", "")),
     "dots": lambda value: ".".join(value.replace("-", "")),
-    "percent": lambda value: "".join(f"%{ord(char):02X}" for char in value),
     "quoted": lambda value: quote(value).replace("1", "%31"),
-    "entities": lambda value: "".join(f"&#{ord(char)};" for char in value),
-    "hex entities": lambda value: "".join(f"&#x{ord(char):x};" for char in value),
-    "unicode escapes": lambda value: "".join(f"\\u{ord(char):04x}" for char in value),
     "base64": lambda value: base64.b64encode(f"value {value} end".encode()).decode(),
     "url-safe base64": lambda value: base64.urlsafe_b64encode(value.encode()).decode().rstrip("="),
     "hex": lambda value: value.encode().hex(),
     "twice base64": lambda value: base64.b64encode(base64.b64encode(value.encode())).decode(),
     "percent of fullwidth": lambda value: quote("".join(chr(ord(char) + 0xFEE0) for char in value)),
-    "percent twice": lambda value: quote("".join(f"%{ord(char):02X}" for char in value)),
-    "padded entities": lambda value: "".join(f"&#{ord(char):07};" for char in value),
-    "entities of entities": lambda value: "".join(f"&amp;#{ord(char)};" for char in value),
-    "open entities": lambda value: "".join(f"&#{ord(char)}" for char in value),
-    "braced escapes": lambda value: "".join(f"\\u{{{ord(char):x}}}" for char in value),
-    "long escapes": lambda value: "".join(f"\\U{ord(char):08x}" for char in value),
-    "octal escapes": lambda value: "".join(f"\\{ord(char):03o}" for char in value),
-    "old escapes": lambda value: "".join(f"%u{ord(char):04x}" for char in value),
-    "quoted-printable": lambda value: "".join(f"={ord(char):02X}" for char in value),
     "base64 of more than ASCII": lambda value: base64.b64encode(f"Müller {value}".encode()).decode(),
     "percent of base64": lambda value: "".join(f"%{byte:02x}" for byte in base64.b64encode(value.encode())),
     "no-break spaces": lambda value: value.replace("-", "\u2011").replace(" ", "\u00a0"),
-}
+}  # fmt: skip
 VALUES = {"card": CARD, "iban": IBAN, "mail": MAIL, "key": "AKIA" + "QWERTY7Z" * 2}
 
 
@@ -130,10 +79,8 @@ VALUES = {"card": CARD, "iban": IBAN, "mail": MAIL, "key": "AKIA" + "QWERTY7Z" *
 def test_a_disguised_value_is_masked_in_the_original_text(value: str, disguise: str) -> None:
     hidden = DISGUISES[disguise](VALUES[value])
     text = mask(f"please look up {hidden} for me")
-    assert "[REDACTED:" in text
-    assert hidden not in text
-    assert text.startswith("please look up ")
-    assert text.endswith(" for me")
+    assert "[REDACTED:" in text and hidden not in text
+    assert text.startswith("please look up ") and text.endswith(" for me")
 
 
 @pytest.mark.parametrize("behind", [" 123", " 12", " 3d", " 3 June", " 7 x"])
@@ -168,9 +115,8 @@ def test_there_are_as_many_formats_and_countries_as_promised() -> None:
     ],
 )  # fmt: skip
 def test_a_national_id_needs_its_name_and_its_checksum(text: str) -> None:
-    assert entities(text) == ["NATIONAL_ID"]
-    number = text[SCANNER.scan(text)[0].start :]
-    assert "NATIONAL_ID" not in entities(f"catalogue entry {number}")
+    [(entity, number)] = kinds(text)
+    assert entity == "NATIONAL_ID" and "NATIONAL_ID" not in [each for each, _ in kinds(f"catalogue entry {number}")]
 
 
 @pytest.mark.parametrize(
@@ -192,15 +138,12 @@ def test_a_national_id_needs_its_name_and_its_checksum(text: str) -> None:
     ],
 )  # fmt: skip
 def test_a_value_named_as_a_secret_is_masked_and_its_name_stays(text: str, secret: str) -> None:
-    assert secret not in mask(text)
-    assert mask(text).startswith(text.partition(secret)[0])
+    assert secret not in mask(text) and mask(text).startswith(text.partition(secret)[0])
 
 
 def test_a_url_loses_its_credentials_and_nothing_else() -> None:
-    spans = SCANNER.scan_url(
-        "https://user:s3cretPass@posthaus.org/4539148803436467?token=a8Xk29fLq0ZmR4zz&mail=a@b.org"
-    )
-    assert [span.entity for span in spans] == ["SECRET", "SECRET"]
+    url = "https://user:s3cretPass@posthaus.org/4539148803436467?token=a8Xk29fLq0ZmR4zz&mail=a@b.org"
+    assert [url[span.start : span.end] for span in SCANNER.scan_url(url)] == ["s3cretPass", "a8Xk29fLq0ZmR4zz"]
     assert SCANNER.scan_url("https://example.org/4539148803436467/+41446681800?mail=jane@posthaus.org") == []
 
 
@@ -234,6 +177,8 @@ def test_masking_is_idempotent_and_changes_nothing_outside_the_findings(parts: l
     assert mask(once) == once
 
 
+CALLS_A_CHARACTER = 8
+"""Of functions, over all detectors; the most today is 5."""
 HOSTILE = [
     "1", "1 ", "1.1.1.1 ", "1.2.3.4.5.6.7.8.9", "@", "a@", "[at]", " at ", "a at b dot ", "4 ", "4111 ", CARD + " ",
     IBAN + " ", "%41", "&#52;", "\\u0034", "A ", "eyJ", "sk-", "password=", "password= a1b2c3d4 ", "key: ", "+1 ",
@@ -248,18 +193,18 @@ HOSTILE = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("unit", HOSTILE)
-def test_no_hostile_text_takes_more_than_linear_time(unit: str) -> None:
-    text = (unit * (100_000 // len(unit) + 1))[:100_000]
-    assert takes_less(0.5, lambda: SCANNER.scan_uncached(text))
+def test_no_hostile_text_takes_more_than_linear_work(unit: str) -> None:
+    text = (unit * (50_000 // len(unit) + 1))[:50_000]
+    assert calls_of(lambda: SCANNER.scan_uncached(text)) < CALLS_A_CHARACTER * len(text)
 
 
 @pytest.mark.slow
-def test_text_of_many_alphabets_takes_no_more_than_linear_time() -> None:
+def test_text_of_many_alphabets_takes_no_more_than_linear_work() -> None:
     source = random.Random(3)
     alphabet = string.ascii_letters + string.digits + "_-+/=.:|!~ "
     for _ in range(20):
-        text = "".join(source.choices(some := source.sample(alphabet, source.randint(3, 40)), k=100_000))
-        assert takes_less(0.5, partial(SCANNER.scan_uncached, text)), some
+        text = "".join(source.choices(some := source.sample(alphabet, source.randint(3, 40)), k=50_000))
+        assert calls_of(partial(SCANNER.scan_uncached, text)) < CALLS_A_CHARACTER * len(text), some
 
 
 @pytest.mark.slow

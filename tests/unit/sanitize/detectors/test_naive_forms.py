@@ -1,20 +1,28 @@
-"""Clever searches beside the plain ones they must equal."""
+"""Clever searches beside the plain ones they must equal, and our tables beside those of the libraries."""
 
 import ipaddress
 import itertools
 import random
 import re
+from pathlib import Path
 
+import phonenumbers
 import pytest
+import re2
+import stdnum
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gateway.sanitize.detectors import cards as iban
 from gateway.sanitize.detectors.cards import SEPARATORS, digit_runs
 from gateway.sanitize.detectors.mail_and_net import find_ip_addresses
+from gateway.sanitize.detectors.phones import judge_number, parse_number
 from gateway.sanitize.detectors.value_forms import alternates_kinds
 from gateway.sanitize.detectors.vendor_tokens import FORMS, find_secret_tokens
 from gateway.sanitize.folding import View
+from gateway.sanitize.re2_search import searcher, searcher_within, spans
 from gateway.sanitize.work_budget import WorkBudget
+from tests.support.scanned import found
 
 
 @pytest.mark.slow
@@ -77,3 +85,61 @@ def test_changes_of_kind_are_those_counted_pair_by_pair(value: str, min_pairs: i
     changes = sum(kind(a) != kind(b) and "-" not in (a, b) for a, b in itertools.pairwise(value))
     expected = pairs >= min_pairs and changes * 20 >= 9 * pairs
     assert alternates_kinds(value.encode(), min_pairs) == expected
+
+
+PATTERN = re2.compile(rb"a+b|c\d{2}")
+TEXTS = st.text("abc12 ", max_size=40).map(str.encode)
+
+
+def plain_search(text: bytes, start: int, end: int) -> tuple[int, int]:
+    match = PATTERN.search(text, start, end)
+    return match.span() if match else (-1, -1)
+
+
+@pytest.mark.slow
+@given(TEXTS, st.integers(0, 40), st.integers(0, 40))
+def test_places_are_those_of_the_naive_search(text: bytes, start: int, end: int) -> None:
+    start, end = min(start, len(text)), min(max(start, end), len(text))
+    start = min(start, end)
+    assert searcher(PATTERN)(text, start) == plain_search(text, start, len(text))
+    assert searcher_within(PATTERN)(text, start, end) == plain_search(text, start, end)
+    assert list(spans(searcher(PATTERN), text)) == [match.span() for match in PATTERN.finditer(text)]
+
+
+_REGISTRY = re.compile(r'(?P<country>[A-Z]{2}) .*bban="(?P<form>[^"]+)"')
+
+
+def _merged(form: str) -> str:
+    """`4!a6!n8!n` -> `4a14n`: runs of one kind are one."""
+    runs = re.findall(r"(\d+)!?([nac])", form)
+    grouped = (
+        (kind, sum(int(count) for count, _ in each)) for kind, each in itertools.groupby(runs, key=lambda run: run[1])
+    )
+    return "".join(f"{count}{kind}" for kind, count in grouped)
+
+
+def test_the_forms_are_those_of_the_registry() -> None:
+    lines = (Path(stdnum.__file__).parent / "iban.dat").read_text().splitlines()
+    forms = {match["country"]: _merged(match["form"]) for line in lines if (match := _REGISTRY.match(line))}
+    assert len(forms) > 80 and forms == iban._FORMS
+
+
+@pytest.mark.slow
+def test_a_number_of_a_plan_is_one_for_the_parser() -> None:
+    source = random.Random(3)
+    examples = [
+        phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.INTERNATIONAL)[1:].encode()
+        for region in phonenumbers.SUPPORTED_REGIONS
+        for kind in (phonenumbers.PhoneNumberType.FIXED_LINE, phonenumbers.PhoneNumberType.MOBILE)
+        if (number := phonenumbers.example_number_for_type(region, kind)) is not None
+    ]
+    for example in examples:
+        assert judge_number(example) == "valid", example
+        chars = bytearray(example)
+        chars[source.randrange(len(chars))] = source.choice(b"0123456789 ")
+        assert judge_number(bytes(chars)) != "valid" or parse_number(bytes(chars)) == "valid", chars
+
+
+def test_a_long_list_of_numbers_is_masked_number_by_number() -> None:
+    text = "".join(f"Jane Roe {n}, +44 20 7946 {n:04d}\n" for n in range(2_000))
+    assert {value[:3] for value in found(text)} == {"+44"}

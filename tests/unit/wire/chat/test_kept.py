@@ -56,21 +56,17 @@ def test_a_call_is_found_by_its_name_and_arguments_and_never_by_its_id_alone() -
 
 def test_parts_of_a_content_are_read_in_their_order() -> None:
     thought = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm"}, {"type": "text", "text": "."}]}
-    assert split_parts(["So ", thought, {"type": "text", "text": "yes."}, {"type": "odd"}]) == (
-        "So yes.", "Hm.", [thought],
-    )  # fmt: skip
+    parts = ["So ", thought, {"type": "text", "text": "yes."}, {"type": "odd"}]
+    assert split_parts(parts) == ("So yes.", "Hm.", [thought])
 
 
 def test_repeated_ids_are_unique_for_the_client_and_the_upstreams_own_on_the_way_back() -> None:
     ids = CallIds([MESSAGE])
     given = [ids.unique("c1"), ids.unique("c1"), ids.unique("c2")]
     assert given == ["c1_again_2", "c1_again_3", "c2"]
-    turns = [MESSAGE, {"role": "tool", "tool_call_id": "c1", "content": "r"}]
-    turns += [
-        {"role": "assistant", "tool_calls": [{**CALL, "id": each} for each in given[:2]]},
-        {"role": "tool", "tool_call_id": given[0], "content": "one"},
-        {"role": "tool", "tool_call_id": given[1], "content": "two"},
-    ]
+    results = [{"role": "tool", "tool_call_id": each, "content": each} for each in ("c1", *given[:2])]
+    again = {"role": "assistant", "tool_calls": [{**CALL, "id": each} for each in given[:2]]}
+    turns = [MESSAGE, results[0], again, *results[1:]]
     sent = with_own_ids(turns)
     assert sent[:2] == turns[:2]
     assert [call["id"] for call in sent[2]["tool_calls"]] == ["c1", "c1_again_3"], "no two of one message alike"

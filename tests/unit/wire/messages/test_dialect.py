@@ -5,13 +5,11 @@ from typing import Any
 import pytest
 
 from gateway.domain import Json
-from gateway.errors import ContentBlocked, InvalidRequest, UpstreamRefused
+from gateway.errors import ContentBlocked, UpstreamRefused
 from gateway.wire.dialect import Dialect, MessageUnits
 from gateway.wire.embeddings import EmbeddingsDialect
 from gateway.wire.messages.dialect import MessagesDialect
 from gateway.wire.messages.error import error_object
-from gateway.wire.messages.object import stop_fields, token_estimate
-from gateway.wire.messages.tools import chat_tool, offered_tools, set_choice
 from gateway.wire.responses.dialect import ResponsesDialect
 
 DELTA = "content_block_delta"
@@ -58,19 +56,6 @@ def test_the_end_of_a_block_ends_its_text() -> None:
     assert end.last and end.channel == (2,)
 
 
-def test_a_blocked_answer_keeps_its_text_before_the_finding() -> None:
-    dialect = MessagesDialect()
-    content: list[Json] = [{"type": "text", "text": each} for each in ("before", "4539", "after")]
-    data: Json = {"type": "message", "content": content, "stop_reason": "end_turn"}
-    [unit] = dialect.reply_units(data)
-    [slot] = [slot for slot in unit.slots if slot.text == "4539"]
-    slot.text = ""  # the sanitizer cuts it at the finding
-    dialect.refuse_reply(data, unit, ContentBlocked("card", param="content[1].text"))
-    assert data["stop_reason"] == "refusal" and [block["text"] for block in data["content"]] == ["before"]
-    dialect.note_findings(unit, {"redacted": {}})
-    assert data["provider_specific_fields"]["sanitization"] == {"redacted": {}}
-
-
 @pytest.mark.parametrize(
     "dialect", [MessagesDialect(), ResponsesDialect(), EmbeddingsDialect()], ids=lambda each: each.name
 )
@@ -102,52 +87,6 @@ def test_blocks_of_a_conversation_hold_its_messages_in_order_with_all_else_where
     assert told(rest_first=True)[0] == (0, ["s"])
 
 
-def test_deferred_tools_are_offered_when_they_were_found_and_changes_come_in_order() -> None:
-    late = {**ADD, "name": "late", "defer_loading": True}
-
-    def names(found: set[str], changes: list[tuple[str, Any]]) -> list[str]:
-        return [tool["name"] for tool in offered_tools([ADD, late], found, changes)]
-
-    assert names(set(), []) == ["add"] and names({"late"}, []) == ["add", "late"]
-    new = {"type": "tool_definition", "definition": {**ADD, "name": "new"}}
-    changes = [("tool_addition", new), ("tool_removal", {"name": "add"}), ("tool_addition", "odd")]
-    assert names(set(), changes) == ["new"]
-    with pytest.raises(InvalidRequest, match=r"tools\[0\].name"):
-        offered_tools([{"input_schema": {}}], set(), [])
-
-
-def test_a_tool_has_chats_form_and_a_choice_needs_one() -> None:
-    function = chat_tool(ADD)["function"]
-    assert function == {"name": "add", "description": "adds", "parameters": {"type": "object"}, "strict": True}
-    assert chat_tool({"name": "x"})["function"] == {"name": "x", "parameters": None}
-    for choice, words in (({"type": "any"}, "no tools"), ({"type": "odd"}, "no tools")):
-        with pytest.raises(InvalidRequest, match=words):
-            set_choice({}, choice, ())
-    with pytest.raises(InvalidRequest, match="must be auto"):
-        set_choice({"tools": [1]}, {"type": "odd"}, ())
-    chat: Json = {}
-    set_choice(chat, {"type": "auto"}, ())
-    assert chat == {}
-
-
-def test_ends_and_estimates() -> None:
-    assert stop_fields("stop", "END", ["END"]) == {"stop_reason": "stop_sequence", "stop_sequence": "END"}
-    assert stop_fields("stop", "END", [])["stop_reason"] == "end_turn"
-    call = {"function": {"name": "add", "arguments": "x" * 400}}
-    long = [
-        {"role": "user", "content": [{"type": "text", "text": "word " * 80}]},
-        {"content": None, "tool_calls": [call]},
-    ]
-    assert token_estimate({"messages": []}) == 1 and 100 < token_estimate({"messages": long, "tools": [ADD]}) < 400
-
-
-@pytest.mark.parametrize(
-    ("message", "told"),
-    [
-        ("the request has 9000 tokens, the context 4096 tokens", "prompt is too long: 9000 tokens > 4096 maximum"),
-        ("too much", "prompt is too long: too much"),
-    ],
-)
-def test_a_prompt_that_is_too_long_is_told_in_the_words_clients_know(message: str, told: str) -> None:
-    error = UpstreamRefused(message, status=400, code="context_length_exceeded")
-    assert error_object(error)["error"]["message"] == told
+def test_a_prompt_that_is_too_long_is_told_in_the_words_clients_know() -> None:
+    error = UpstreamRefused("too much", status=400, code="context_length_exceeded")
+    assert error_object(error)["error"]["message"] == "prompt is too long: too much"

@@ -14,7 +14,6 @@ from gateway.wire.responses.mcp import (
     demands_any_call,
     known_lists,
     mcp_wishes,
-    refuse_unserved,
     replayed,
 )
 
@@ -22,8 +21,8 @@ WORDS: Json = {"type": "mcp", "server_label": "words"}
 ASKED: Json = {"type": "mcp_approval_request", "id": "r1", "server_label": "words", "name": "wipe", "arguments": "{}"}
 
 
-def answer(approve: Any, request_id: str = "r1", **more: Any) -> Json:
-    return {"type": "mcp_approval_response", "approval_request_id": request_id, "approve": approve, **more}
+def answer(approve: Any, **more: Any) -> Json:
+    return {"type": "mcp_approval_response", "approval_request_id": "r1", "approve": approve, **more}
 
 
 def wishes(choice: Any = None, **tool: Any) -> Any:
@@ -33,10 +32,6 @@ def wishes(choice: Any = None, **tool: Any) -> Any:
 @pytest.mark.parametrize(
     ("tool", "param"),
     [
-        ({"server_url": "http://x"}, "tools[1].server_url"),
-        ({"headers": {"a": "b"}}, "tools[1].headers"),
-        ({"authorization": "x"}, "tools[1].authorization"),
-        ({"connector_id": "x"}, "tools[1].connector_id"),
         ({"server_label": ""}, "tools[1].server_label"),
         ({"server_label": 7}, "tools[1].server_label"),
         ({"allowed_tools": "look"}, "tools[1].allowed_tools"),
@@ -44,13 +39,10 @@ def wishes(choice: Any = None, **tool: Any) -> Any:
         ({"require_approval": "sometimes"}, "tools[1].require_approval"),
     ],
 )
-def test_what_is_not_taken_is_refused_by_its_name(tool: Json, param: str) -> None:
+def test_what_is_not_taken_is_refused_by_its_name_and_a_label_may_be_named_once(tool: Json, param: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
         wishes(**tool)
     assert refused.value.param in (param, f"{param}.require_approval")
-
-
-def test_a_label_may_be_named_once() -> None:
     with pytest.raises(InvalidRequest, match="named twice"):
         mcp_wishes({"tools": [WORDS, WORDS]})
 
@@ -91,23 +83,15 @@ def test_approved_calls_are_those_that_were_not_run_yet() -> None:
     call = ApprovedCall("r1", "words", "wipe", "{}")
     assert approved_calls([ASKED, answer(True)]) == [call]
     assert approved_calls([ASKED, answer(True), run]) == approved_calls([ASKED, answer(False)]) == []
-    with pytest.raises(InvalidRequest, match="no approval request 'r9'"):
-        approved_calls([ASKED, answer(True, "r9")])
-    refuse_unserved([call], {"words"})
-    with pytest.raises(InvalidRequest, match="'words'") as refused:
-        refuse_unserved([call], {"other"})
-    assert refused.value.param == "tools"
+    assert approved_calls([ASKED, answer(True), answer(True)]) == [call]
 
 
 def test_calls_that_were_run_or_refused_are_replayed_as_calls_with_outputs() -> None:
     message: Json = {"role": "user", "content": "x"}
     run: Json = {"type": "mcp_call", "id": "m1", "server_label": "words", "name": "look", "arguments": "{}"}
-    errors: list[tuple[Json, str]] = [
-        ({"output": "a word"}, "a word"),
-        ({"error": "gone"}, "gone"),
-        ({"error": {"type": "x", "content": [{"type": "text", "text": "no"}]}}, "no"),
-        ({"error": {"code": 5}}, "the call failed"),
-    ]
+    content = [{"type": "text", "text": "no"}]
+    errors: list[tuple[Json, str]] = [({"output": "a word"}, "a word"), ({"error": "gone"}, "gone")]
+    errors += [({"error": {"type": "x", "content": content}}, "no"), ({"error": {"code": 5}}, "the call failed")]
     for more, told in errors:
         made, output = replayed([{**run, **more}], [])
         assert (made["name"], made["call_id"], output["output"]) == ("words__look", "m1", told)
@@ -133,7 +117,3 @@ def test_choices_that_demand_a_call_count_hosted_tools() -> None:
     assert search_wish({"tools": [WORDS]}) is None
     with pytest.raises(InvalidRequest, match="one web search"):
         search_wish({"tools": [search, search]})
-
-
-def test_an_approval_that_is_sent_twice_is_one_call() -> None:
-    assert [call.request_id for call in approved_calls([ASKED, answer(True), answer(True)])] == ["r1"]

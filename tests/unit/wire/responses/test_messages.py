@@ -41,9 +41,12 @@ def test_a_text_after_a_call_joins_the_calls_message() -> None:
     assert answer == {"role": "tool", "tool_call_id": "a", "content": "5"}
 
 
-def test_a_message_of_role_tool_is_an_output() -> None:
-    _, answer = messages_of(call("a"), {**message("tool", "5"), "call_id": "a"})
-    assert answer == {"role": "tool", "tool_call_id": "a", "content": "5"}
+NAMED = {"type": "function_call_output", "name": "f", "output": "5"}
+
+
+@pytest.mark.parametrize("item", [{**message("tool", "5"), "call_id": "a"}, NAMED])
+def test_a_message_of_role_tool_and_an_output_by_the_name_of_a_call_are_outputs(item: dict[str, Any]) -> None:
+    assert messages_of(call("a"), item)[1] == {"role": "tool", "tool_call_id": "a", "content": "5"}
 
 
 def test_the_texts_of_one_answer_are_one_message_of_the_assistant() -> None:
@@ -67,9 +70,8 @@ def test_outputs_of_text_that_are_parts_become_parts_until_they_have_many_values
 
 
 def test_a_user_message_waits_until_the_open_calls_are_answered() -> None:
-    found = messages_of(
-        call("a"), call("b"), message("user", "quick!"), output("b"), output("a"), message("user", "so?")
-    )
+    calls = [call("a"), call("b"), message("user", "quick!"), output("b"), output("a")]
+    found = messages_of(*calls, message("user", "so?"))
     assert [each["role"] for each in found] == ["assistant", "tool", "tool", "user", "user"]
     assert [each["content"] for each in found[3:]] == ["quick!", "so?"]
 
@@ -93,20 +95,20 @@ def test_an_image_where_chat_has_no_place_for_one_becomes_a_note(role: str) -> N
     assert request.warnings[0].startswith("input[0].content[1]: ")
 
 
-@pytest.mark.parametrize("role", ["user", "assistant"])
-def test_a_file_becomes_a_note_with_its_name(role: str) -> None:
+def test_a_file_becomes_a_note_with_its_name() -> None:
     part = {"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,AAAA"}
-    assert "[input_file a.pdf: " in messages_of({"role": role, "content": [part]})[0]["content"]
-
-
-def test_a_file_in_an_output_becomes_a_note() -> None:
+    for role in ("user", "assistant"):
+        assert "[input_file a.pdf: " in messages_of({"role": role, "content": [part]})[0]["content"]
     assert "input_file" in messages_of(call("a"), output("a", [{"type": "input_file", "file_id": "f"}]))[1]["content"]
 
 
-def test_an_unknown_part_is_refused_by_its_path_and_what_is_allowed() -> None:
+def test_an_unknown_part_and_the_id_of_a_file_are_refused_by_their_path_and_what_is_allowed() -> None:
     with pytest.raises(InvalidRequest, match="allowed: input_text") as caught:
         messages_of({"role": "user", "content": [{"type": "input_hologram"}]})
     assert caught.value.param == "input[0].content[0]" and "input_hologram" in caught.value.message
+    with pytest.raises(InvalidRequest, match="stored files are not supported") as caught:
+        messages_of({"type": "message", "role": "user", "content": [{"type": "input_image", "file_id": "file_1"}]})
+    assert caught.value.param == "input[0].content[0].file_id"
 
 
 def test_values_of_include_that_nobody_knows_are_told_and_those_of_the_sdk_are_taken() -> None:
@@ -120,14 +122,11 @@ def test_values_of_include_that_nobody_knows_are_told_and_those_of_the_sdk_are_t
     assert "and 995 more" in warning
 
 
-def test_an_item_that_nobody_knows_is_left_out_with_a_warning() -> None:
+def test_an_item_that_nobody_knows_is_left_out_with_a_warning_and_refused_where_there_is_no_other() -> None:
     request = to_chat({"model": "m", "input": [message("user", "hi"), {"type": "dream"}]}, [])
     assert len(request.body["messages"]) == 1 and "'dream'" in request.warnings[0]
-
-
-def test_an_output_without_an_id_answers_the_call_of_its_name() -> None:
-    found = messages_of(call("a"), {"type": "function_call_output", "name": "f", "output": "5"})
-    assert found[1]["tool_call_id"] == "a"
+    with pytest.raises(InvalidRequest, match=r"must hold a message \(input\[0\]: items of type 'hologram'"):
+        messages_of({"type": "hologram"})
 
 
 @pytest.mark.parametrize("call_id", ["zz", {"a": 1}])
@@ -139,18 +138,16 @@ def test_an_output_of_no_call_is_refused(call_id: Any) -> None:
 
 def test_a_later_setting_of_the_conversation_wins() -> None:
     schema = {"type": "json_schema", "name": "n", "schema": {"type": "object"}}
-    items = [
-        message("user", "hi"),
-        {"type": "configuration_update", "reasoning": {"effort": "high"}, "text": {"format": schema}},
-        {"type": "configuration_update", "reasoning": {"effort": "low"}},
+    updates: list[Any] = [
+        {"reasoning": {"effort": "high"}, "text": {"format": schema}},
+        {"reasoning": {"effort": "low"}},
     ]
-    chat = to_chat({"model": "m", "input": items, "reasoning": {"effort": "medium"}}, []).body
+    items = [message("user", "hi"), *({"type": "configuration_update", **each} for each in updates)]
+    instructions = [message("developer", "be brief")]
+    body = {"model": "m", "input": items, "reasoning": {"effort": "medium"}, "instructions": instructions}
+    chat = to_chat(body, []).body
     assert chat["reasoning_effort"] == "low" and chat["response_format"]["json_schema"]["name"] == "n"
-
-
-def test_instructions_may_be_items() -> None:
-    body = {"model": "m", "input": "hi", "instructions": [message("developer", "be brief")]}
-    assert to_chat(body, []).body["messages"][0] == {"role": "system", "content": "be brief"}
+    assert chat["messages"][0] == {"role": "system", "content": "be brief"}  # instructions may be items
 
 
 STEPS = st.lists(st.sampled_from(["call", "answer", "picture", "user", "assistant", "system", "tool"]), max_size=20)
@@ -182,16 +179,3 @@ def test_whatever_the_order_of_items_every_output_follows_its_calls_message(step
     assert not expected
     texts = [item["content"] for item in items if item["type"] == "message"]
     assert all(any(text in str(each["content"]) for each in found) for text in texts)
-
-
-def test_an_input_of_nothing_known_is_refused_naming_what_was_left_out() -> None:
-    with pytest.raises(InvalidRequest, match=r"must hold a message \(input\[0\]: items of type 'hologram'"):
-        messages_of({"type": "hologram"})
-    with pytest.raises(InvalidRequest, match=r"must hold a message$"):
-        messages_of()
-
-
-def test_an_image_by_the_id_of_a_file_is_refused_by_its_own_name() -> None:
-    with pytest.raises(InvalidRequest, match="stored files are not supported") as refusal:
-        messages_of({"type": "message", "role": "user", "content": [{"type": "input_image", "file_id": "file_1"}]})
-    assert refusal.value.param == "input[0].content[0].file_id"

@@ -1,0 +1,25 @@
+"""What the detectors find in a text, in the forms in which tests say it."""
+
+from gateway.sanitize.findings import masked
+from gateway.sanitize.scanner import Scanner
+
+SCANNER = Scanner()
+
+
+def found(text: str, *, certain: bool = False) -> list[str]:
+    """The values in a text; with `certain`, those that are surely some."""
+    return [text[each.start : each.end] for each in SCANNER.scan(text) if each.certain or not certain]
+
+
+def graded(text: str) -> list[tuple[str, str, bool]]:
+    """Entities, values, and whether they are certain."""
+    return [(each.entity, text[each.start : each.end], each.certain) for each in SCANNER.scan(text)]
+
+
+def kinds(text: str) -> list[tuple[str, str]]:
+    """Entities and values."""
+    return [(entity, value) for entity, value, _ in graded(text)]
+
+
+def mask(text: str) -> str:
+    return masked(text, SCANNER.scan(text))
