@@ -35,7 +35,7 @@ BUDGETS = {
     "schemas": 242,
     "services": 5905,
     "shared_state": 1293,
-    "tests": 45279,
+    "tests": 45274,
     "top": 921,
     "web": 3790,
     "wire": 7215,

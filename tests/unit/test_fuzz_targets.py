@@ -32,7 +32,6 @@ def test_a_kept_input_breaks_no_property(name: str) -> None:
 def test_a_mixture_of_kept_inputs_breaks_no_property(name: str) -> None:
     @settings(
         max_examples=MANY // 4 if name in SLOW else MANY,
-        deadline=None,
         database=None,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     )

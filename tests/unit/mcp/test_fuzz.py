@@ -40,21 +40,21 @@ def ask(body: Any, headers: Any = ()) -> None:
 
 
 @given(st.binary(max_size=200) | JSON | MESSAGES | CALLS | st.lists(MESSAGES | CALLS, max_size=5), HEADERS)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @pytest.mark.slow
 def test_any_body_under_any_headers_is_answered_in_form(body: Any, headers: dict[str, str]) -> None:
     ask(body if isinstance(body, bytes) else dumped(body), headers)
 
 
 @given(st.sampled_from(TOOLS), ARGUMENTS)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @pytest.mark.slow
 def test_any_arguments_end_in_an_outcome(tool: str, arguments: dict[str, Any]) -> None:
     ask(dumped(tool_call(tool, arguments)))
 
 
 @given(METHODS, st.dictionaries(st.text(max_size=5) | st.just("_meta"), JSON, max_size=3))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @pytest.mark.slow
 def test_any_modern_params_are_answered_in_form(method: str, params: dict[str, Any]) -> None:
     body, headers = modern(method)

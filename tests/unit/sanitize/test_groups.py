@@ -51,7 +51,7 @@ def grouped(texts: list[tuple[str, str]], *, together: bool) -> tuple[Any, list[
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(VALUES + NEIGHBOURS * 2)), min_size=1, max_size=12))
 def test_a_group_is_masked_like_its_members(texts: list[tuple[str, str]]) -> None:
     assert grouped(texts, together=True) == grouped(texts, together=False)
@@ -94,7 +94,7 @@ def document(value: Any, allowance: int = 10**9) -> tuple[Any, list[str]]:
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(LEAVES)), min_size=3, max_size=12))
 def test_members_of_a_document_are_masked_like_documents_of_one(members: list[tuple[str, Any]]) -> None:
     each = [document([{name: value}]) for name, value in members]

@@ -90,7 +90,7 @@ TEXTS = st.lists(st.tuples(WORDS, st.sampled_from([" ", " ", "", "  "])), max_si
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(TEXTS, st.randoms(use_true_random=False))
 def test_any_relayed_text_cut_anywhere_reads_like_the_whole(text: str, random: Any) -> None:
     cuts = sorted(random.sample(range(len(text) + 1), min(len(text), random.randint(0, 12))))
@@ -104,7 +104,7 @@ def test_any_relayed_text_cut_anywhere_reads_like_the_whole(text: str, random: A
 
 
 @pytest.mark.slow
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(TEXTS, st.integers(0, 80))
 def test_the_glance_at_plain_words_says_nothing_that_the_full_look_does_not(text: str, start: int) -> None:
     start = min(start, len(text))

@@ -27,7 +27,7 @@ def test_what_is_lacking_follows_the_blocks_of_markdown(text: str, lacking: str)
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(TEXTS)
 def test_what_is_read_as_open_is_open_to_another_reader(text: str) -> None:
     ended = text + closing(text)
@@ -35,7 +35,6 @@ def test_what_is_read_as_open_is_open_to_another_reader(text: str) -> None:
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(st.text(alphabet="ab `~>-\n", max_size=60))
 def test_a_fence_that_is_written_holds_the_whole_text(code: str) -> None:
     (only,) = fences(fenced(code, "python"))

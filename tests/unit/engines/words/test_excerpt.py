@@ -88,7 +88,7 @@ def test_any_query_gives_something(query: str) -> None:
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(TEXTS, st.integers(50, 400))
 def test_a_limit_is_kept_and_no_fence_stays_open(text: str, limit: int) -> None:
     page = text.replace("\r\n", "\n") * 3

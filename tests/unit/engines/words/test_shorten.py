@@ -85,7 +85,7 @@ def test_the_end_of_code_is_an_end_as_good_as_a_paragraphs() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(TEXTS, st.integers(40, 250))
 @example("```python\n" + "x = 1\n" * 200 + "```\n\nAfter.", 100)
 @example("a\n" * 20 + "``` b" + " b" * 20 + "`", 60)
@@ -102,7 +102,6 @@ def test_a_shortened_text_fits_and_leaves_no_fence_open(text: str, room: int) ->
     assert text.startswith(kept) or text.startswith(kept[: kept.rindex("\n")].rstrip())
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="ab \n`~", max_size=60), st.integers(0, 39))
 def test_in_a_tiny_room_too(text: str, room: int) -> None:
     short = shorten(text, room)

@@ -159,7 +159,7 @@ SERVER_STATE = st.sampled_from(
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.one_of(SERVER_STATE, st.text(max_size=12)), max_size=10), st.sampled_from([" ", "\n", ", "]))
 def test_masking_is_idempotent_and_changes_nothing_outside_the_findings(parts: list[str], joint: str) -> None:
     text = joint.join(parts)

@@ -26,7 +26,7 @@ from tests.support.scanned import found
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=300, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_a_token_begins_with_a_prefix_of_its_form_and_is_found_as_by_searching_for_every_form(
     data: st.DataObject,
@@ -45,7 +45,7 @@ def test_a_token_begins_with_a_prefix_of_its_form_and_is_found_as_by_searching_f
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text("0123456789 .-/x+", max_size=40))
 def test_runs_of_digits_are_those_of_a_plain_search(text: str) -> None:
     view = View(text)
@@ -75,7 +75,7 @@ def test_public_ipv4_addresses_are_those_of_the_standard_library() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text("abAB12-", max_size=40), st.integers(1, 12))
 def test_changes_of_kind_are_those_counted_pair_by_pair(value: str, min_pairs: int) -> None:
     def kind(char: str) -> str:

@@ -1,7 +1,7 @@
 """A result's text never exceeds its budget; it is shared fairly, and what was cut is said."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.domain import Json
@@ -74,7 +74,6 @@ async def test_as_many_pages_of_a_crawl_as_can_stay_whole_and_the_others_keep_a_
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(
     st.lists(st.one_of(st.integers(0, 60), st.integers(0, 5_000)), max_size=60),
     st.integers(500, 30_000),
@@ -96,7 +95,6 @@ def test_the_sum_never_exceeds_the_budget_and_small_pages_stay_whole(sizes: list
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 40), max_size=8), st.integers(0, 120))
 def test_the_fair_share_is_the_largest_cap_that_fits(sizes: list[int], budget: int) -> None:
     caps = (cap for cap in range(budget + 1) if sum(min(size, cap) for size in sizes) <= budget)
