@@ -269,7 +269,8 @@ class Budgets:
         if amount > bound.limit:
             text = f"this key may use {words}, and this request alone needs {_shown(bound, amount)}; send less"
             return BudgetSpent(text, retry_after_s=left_s)
-        error = BudgetSpent(f"this key may use {words}; it has used {_shown(bound, total)}", retry_after_s=left_s)
+        told = f"it has used {_shown(bound, total)}, and this request may take {_shown(bound, amount)}"
+        error = BudgetSpent(f"this key may use {words}; {told}", retry_after_s=left_s)
         if is_minute:
             error.code, error.retryable = "rate_limit_exceeded", True
         return error

@@ -34,6 +34,7 @@ from gateway.cli.options import (
     add_state_options,
     for_terminal,
     print_json_lines,
+    say,
     tell,
 )
 from gateway.config.environment import Environment
@@ -218,6 +219,9 @@ def _client_config(arguments: argparse.Namespace, environment: Environment) -> i
     model, context = _model(config, arguments.model)
     key_file = _key_file(config, arguments.key_file, environment)
     place = ClientSettings((arguments.url or own_url(config.server)).rstrip("/"), model, context, key_file)
+    if key_file == dev_key_path(config.state_dir).absolute():
+        advice = "for a client: gateway keys create --name NAME --scope SCOPE > FILE, and here --key-file FILE"
+        say(f"gateway: {key_file} holds the first key, which may do everything; {advice}\n", sys.stderr)
     if not arguments.check:
         text = client_text(arguments.name, place)
         row = {"client": arguments.name, "url": place.url, "model": place.model, "text": text}

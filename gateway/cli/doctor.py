@@ -29,6 +29,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from gateway.access.private_files import STARTED_WITH
 from gateway.access.redis_keys import registry_of
 from gateway.cli.call import URL_VARIABLE, with_scheme
 from gateway.cli.check import check_service
@@ -300,6 +301,14 @@ def _running(installed: Installation) -> Iterator[Checked]:
         return
     more = f", and says that it is {installed.status}" if installed.status else ""
     yield Checked(f"the gateway answers at {installed.url}{more}")
+    last = installed.config.state_dir / STARTED_WITH
+    if installed.unit is None and last.is_file() and (with_file := last.read_text()) != _absolute(installed.file):
+        text = f"the gateway of {installed.config.state_dir} was started with {with_file or 'no configuration file'}"
+        yield Checked(text, f"start it with {installed.file or 'none'}, or ask about that one")
+
+
+def _absolute(file: Path | None) -> str:
+    return str(file.absolute()) if file is not None else ""
 
 
 def _notes(installed: Installation) -> Iterator[Checked]:
@@ -401,6 +410,7 @@ _REMEDIES = {
     "disconnected": "it wants https, or is no HTTP server: correct scheme and port of {key}",
     "not json": "{key} leads to a site or a login page: write the address of the API, which mostly ends in /v1",
     "proxy status 407": "the proxy wants a user and password: see {path}.proxy_auth",
+    "status 404": "correct {path}.base_url, which mostly ends in /v1, or {path}.model",
     "status 401": "write the right key into {credential}, then: {restart}",
     "status 403": "give its key the right to this model there, or write another one into {credential}, then: {restart}",
     "status 429": "it is busy, or its quota is used up: look at the account there",
@@ -492,6 +502,8 @@ def _fault(installed: Installation, path: str, where: str, settings: Upstream, e
 
 def _remedy(installed: Installation, path: str, settings: Upstream, cause: str, said: str = "") -> str:
     """What to do about a cause, else what the error `said`."""
+    if settings.api_key is None and cause in ("status 401", "status 403"):
+        return f'it wants a key: {path}.api_key = {{ credential = "NAME" }}'
     name = settings.api_key.credential if settings.api_key else f"that {path}.api_key names"
     file = installed.unit.load_credentials().get(name) if installed.unit else None
     return _REMEDIES.get(cause, said or "look at the log of the upstream, and ask again").format(

@@ -175,7 +175,8 @@ def _message(problem: Problem) -> str:
     is_secret = problem.path.endswith(_SECRETS) or ".headers." in problem.path
     is_no_table = problem.message.startswith("must be an object")
     if is_secret and is_no_table:
-        return 'must be { credential = "NAME" }: a secret may not stand in the file'
+        place = f"systemd loads it (LoadCredential=NAME:FILE), or {credential_variable('NAME')} has it"
+        return f'must be {{ credential = "NAME" }}: a secret may not stand in the file; {place}'
     if is_no_table and problem.path.startswith("search."):
         known = ", ".join(schemas.load("config")["properties"]["search"]["properties"])
         return f"is unknown; allowed: {known}, and a table [search.NAME] for the settings of a provider"
@@ -183,6 +184,8 @@ def _message(problem: Problem) -> str:
         allowed = problem.message.removeprefix(_UNKNOWN).split(", ")
         if close := difflib.get_close_matches(problem.path.rpartition(".")[2], allowed, 1):
             return f"is unknown; did you mean {close[0]}? Allowed: {', '.join(allowed)}"
+    if problem.message.startswith("must match ^https?://"):
+        return "must be an address such as http://127.0.0.1:8000/v1: http or https, without blanks, user and #"
     if problem.message == "must be an array, not an object":
         return f"is a list of tables: [[{problem.path}]], with its keys, stands before every table within it"
     return problem.message
@@ -196,7 +199,8 @@ def _parse_file(path: Path) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise ConfigError(str(path), "", "is not UTF-8 text") from None
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(str(path), "", f"is not valid TOML: {error}") from None
+        hint = "; a text stands in quotation marks" if "Invalid value" in str(error) else ""
+        raise ConfigError(str(path), "", f"is not valid TOML: {error}{hint}") from None
 
 
 def _absolute(folder: Path, tls: Tls) -> Tls:

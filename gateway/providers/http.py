@@ -36,6 +36,7 @@ MAX_ANSWER_VALUES = 2_000_000
 _PIECE_BYTES = 1 << 15
 """Most bytes of a stream that are read at once: converting 300 small events takes 20 ms (measured)."""
 UNREACHABLE = "upstream_unreachable"
+_NOT_REACHED = "the upstream cannot be reached; `gateway doctor` on the gateway's machine says why"
 DISCONNECTED = "upstream_disconnected"
 """Error codes of failures before any byte of an answer, after which the same request may be sent again."""
 CERTIFICATE = "upstream_certificate"
@@ -400,7 +401,7 @@ class HttpClient:
         except aiohttp.ClientConnectorCertificateError as error:
             raise _certificate_refused(error) from error
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            raise caused(UpstreamError("the upstream cannot be reached", code=UNREACHABLE), _cause(error)) from error
+            raise caused(UpstreamError(_NOT_REACHED, code=UNREACHABLE), _cause(error)) from error
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError, ConnectionError) as error:
             fault = UpstreamError("the upstream closed the connection without an answer", code=DISCONNECTED)
             raise caused(fault, "disconnected") from error

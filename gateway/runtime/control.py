@@ -125,7 +125,9 @@ def ask(path: Path, command: str, timeout_s: float) -> str:
                 answer = answers.readline(_MAX_LINE_BYTES).decode(errors="replace").strip()
     except OSError as error:
         reason = error.strerror or f"no answer in {timeout_s:g} s"
-        raise UpstreamUnavailable(f"{path}: {reason}; is the service running, and are you root?") from None
+        raise UpstreamUnavailable(
+            f"{path}: {reason}; is the service running, and are you root? By hand: kill -HUP PID"
+        ) from None
     outcome, _, text = answer.partition(" ")
     if outcome != "ok":
         raise InvalidRequest(text or "the supervisor ended before it answered; the log says why")

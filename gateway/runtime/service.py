@@ -70,13 +70,13 @@ def open_sockets(config: Config, environment: Environment) -> Sockets:
 
 def _bound(config: Config) -> socket.socket:
     host, port = config.server.host, config.server.port
-    with naming(Path(f"{host}:{port} (server.port; GATEWAY_PORT)")):
+    with naming(Path(f"{host}:{port} (server.port; GATEWAY_PORT, make run PORT=)")):
         return bind(host, port, config.server.backlog)
 
 
 def _bound_ops(config: Config) -> socket.socket | None:
     host, port = config.ops.host, config.ops.port
-    with naming(Path(f"{host}:{port} (ops.port; GATEWAY_OPS_PORT)")):
+    with naming(Path(f"{host}:{port} (ops.port; GATEWAY_OPS_PORT, make run OPS_PORT=)")):
         return bind(host, port) if port else None
 
 

@@ -91,7 +91,7 @@ def welcome(url: str, sockets: Sockets, config: Config, seconds: float) -> str:
     place += "" if config.state_dir == Environment().state_dir else f" --state-dir {shlex.quote(str(config.state_dir))}"
     page, wanted = "https://example.com/", "example domain"
     if sockets.docs_address and config.reads_own_docs:
-        page, wanted = f"http://{sockets.docs_address}/docs/keys-and-limits", "how long until a revoked key is refused"
+        page, wanted = f"http://{sockets.docs_address}/docs/keys-and-limits", "what a key may do"
     lines = [
         f"\nThe gateway answers on {url} after {seconds:.1f} s. Its key is in {dev_key_path(config.state_dir)}. Try:\n",
         f"  {program} call{place} extract urls={page} | head -20",

@@ -68,7 +68,7 @@ def explain(text: str, config: Sanitize, profile: str | None = None) -> str:
         )
     request, response = shown["request_text"], shown["response_text"]
     lines += ["", "In a request:", request]
-    lines += ["", "In a response: the same" if response == request else f"In a response:\n{response}"]
+    lines += ["", f"Where a model answers with it:{' the same' if response == request else f'{chr(10)}{response}'}"]
     return "\n".join(lines)
 
 

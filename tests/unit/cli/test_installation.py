@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from gateway.access.keys import KeyFile, KeyRequest
+from gateway.access.private_files import STARTED_WITH
 from gateway.cli.main import main
 from tests.support.connect_proxy import ConnectProxy, PrivateAuthority
 from tests.support.ports import free_port
@@ -219,7 +220,7 @@ async def test_the_doctor_says_what_is_wrong_with_an_upstream_and_never_the_key(
         (answer(listing("m")), "status 500", False, ("look at the log of the upstream",)),
         (answer(listing("m")), "timeout", False, (f"it is silent: see {WHERE}.base_url",)),
         (answer(listing("m")), "refused", True, ("lists the model",)),
-        (refusal(404), "status 404 not_found", False, ("could not be read", "look at the log of the upstream")),
+        (refusal(404), "status 404 not_found", False, ("could not be read", f"correct {WHERE}.base_url")),
         (refusal(403), "status 401", False, ("(status 403)", "give its key the right to this model there")),
     ],
 )  # fmt: skip
@@ -240,6 +241,19 @@ async def test_the_doctor_adds_what_an_upstream_said_last_to_what_it_says_now(
     assert all(words.replace("CREDENTIAL", str(machine.credential)) in line for words in said), line
     assert "mend: journalctl -u gateway -p warning" in told_of(told, f"WRONG note: {other}")
     assert "the gateway answers at" in told and product.connections and not product.seen
+
+
+async def test_the_doctor_says_that_an_upstream_wants_a_key_and_that_another_file_is_served(machine: Machine) -> None:
+    machine.service.unlink()
+    (machine.state / STARTED_WITH).write_text("/srv/other.toml")
+    async with scripted_upstream() as upstream, scripted_upstream() as product:
+        upstream.will(refusal(401))
+        product.will(answer({}))
+        machine.write(f"[server]\nport = {urlsplit(product.url).port}\n", upstream.url)
+        machine.file.write_text(machine.file.read_text().replace('api_key = { credential = "llm" }', ""))
+        told = await asyncio.to_thread(machine.doctor)
+    assert f'mend: it wants a key: {WHERE}.api_key = {{ credential = "NAME" }}' in told_of(told)
+    assert told_of(told, "was started with /srv/other.toml").startswith("WRONG")
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ OFF = "[local_llm]\nenabled = false\n[local_ocr]\nenabled = false\n[ops]\nport =
     [
         (["--upstream", "localhost:8000/v1"], 2, "must begin with http:// or https://, such as http://local"),
         (["--upstream", "http://a/v1/chat/completions/"], 2, "the root of its API, http://a/v1 without /chat"),
-        (["--upstream", "http://u:p@a/v1", "--upstream-model", "m"], 78, "base_url: must match"),
+        (["--upstream", "http://u:p@a/v1", "--upstream-model", "m"], 78, "base_url: must be an address such as"),
         (["--upstream", "http://127.0.0.1:1/v1"], 1, "does not tell which models it has (refused); correct it"),
         (["--upstream", "URL"], 1, "has 2 models; name one with --upstream-model: one, two"),
         (["--upstream", "URL/v2"], 1, "(status 404); correct it (most end in /v1)"),
