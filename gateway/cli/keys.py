@@ -39,7 +39,7 @@ from gateway.config.environment import Environment
 from gateway.config.loader import load_config
 from gateway.config.settings import Config
 from gateway.domain import KEY_LIMITS, SCOPES, Json, is_scope
-from gateway.errors import GatewayError, InvalidRequest, StateUnavailable
+from gateway.errors import GatewayError, InvalidRequest, NotFound, StateUnavailable
 from gateway.shared_state.bus import BUS_FOLDER, has_listeners
 from gateway.shared_state.port import StateDown
 from gateway.shared_state.redis_state import RedisConnection
@@ -215,6 +215,8 @@ def _keys_erase(arguments: argparse.Namespace, environment: Environment) -> int:
         if has_listeners(config.state_dir / BUS_FOLDER):
             time.sleep(_GATHERED_S)
             erased = {name: count + erased[name] for name, count in asyncio.run(erase(config, arguments.id)).items()}
+        if not any(erased.values()) and arguments.id not in registry.ended():
+            raise NotFound(f"no key had the id '{arguments.id}': nothing was removed; `gateway usage` lists ids")
         registry.forget(arguments.id)
     except StateDown:
         raise StateUnavailable("the shared state cannot be used (`gateway doctor`); nothing more was removed") from None

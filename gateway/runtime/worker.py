@@ -23,7 +23,7 @@ import gc
 import logging
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import uvloop
@@ -94,18 +94,20 @@ class AppInstance:
             await self._close()
             raise
 
-    async def finish(self, replaced: bool, keep_accepting: bool = False) -> None:
+    async def finish(
+        self, replaced: bool, keep_accepting: bool = False, older: Collection["asyncio.Task[None]"] = ()
+    ) -> None:
         """Drain, then close everything; returns when all is closed.
 
         `replaced`: another instance serves already and answers on the ops socket, so this one's ops listener accepts no
         more and lets its connections end, and background runs go on. Otherwise the ops listener stays open to the end,
         to report that the process drains, and with `keep_accepting` (see `Sockets.outlives_us`) new connections are
-        served meanwhile.
+        served meanwhile, and while `older` instances finish.
         """
         drain_s = self._config.server.drain_s
         replaced_ops = self._listeners[1:] if replaced else []
         cancelled, *_ = await asyncio.gather(
-            self._listeners[0].drain(drain_s, keep_accepting=keep_accepting and not replaced),
+            self._listeners[0].drain(drain_s, keep_accepting and not replaced, older),
             *(listener.let_go(drain_s) for listener in replaced_ops),
         )
         if cancelled:
@@ -163,7 +165,8 @@ class SingleProcess:
         self._sockets.product.close()  # else connections would wait in its queue for ever; the instance has a copy
         for instance in (self._instance, *self._finishing):
             instance.end_runs()
-        await asyncio.gather(self._instance.finish(replaced, self._sockets.outlives_us), *self._finishing.values())
+        older = list(self._finishing.values())
+        await asyncio.gather(self._instance.finish(replaced, self._sockets.outlives_us, older), *older)
 
 
 def work(channel: socket.socket) -> int:

@@ -23,7 +23,7 @@ With `keep_accepting`, for a socket whose queue another process will serve later
 | handing   | `drain`    | accepted        | served; each answer closes its own; closed when    | what ran at the     |
 |           |            |                 | idle for `LINGER_S`                                | call ended,`drain_s`|
 | ending    | `drain`    | wait in the     | as before                                          | none is left, or    |
-|           |            | queue           |                                                    | `_SHORT_S`          |
+|           |            | queue           |                                                    | `_LATE_S`           |
 
 A listener whose place another one has taken leaves by `let_go`: as leaving, until none is left or its limit is over.
 Invariants: `InFlight.draining` is True from the call of `drain` on; a request that was accepted is answered, at worst
@@ -35,7 +35,7 @@ import logging
 import socket
 import sys
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from pathlib import Path
 
 from aiohttp import web
@@ -159,9 +159,9 @@ def same_application(server: ServerState, max_body_bytes: int) -> web.Applicatio
 _STOP_S = 5.0
 """Time for cancelled requests to write their error."""
 
-_SHORT_S = 0.5
-"""How long what is short may still finish after a listener that kept accepting has stopped. New connections wait
-meanwhile, and for the start of the next process."""
+_LATE_S, _SHORT_S = 10.0, 0.5
+"""How long what came during a drain may go on after a listener that kept accepting has stopped, within the drain, and
+beyond it. New connections wait meanwhile, and for the start of the next process."""
 
 STALLED_S = 60.0
 """How long a client may leave more unread than the buffers hold: nginx's `send_timeout`. A client must take some 85 KB
@@ -209,11 +209,13 @@ class Listener:
             # its own default is 128, and replaces the backlog that the socket has
             await web.SockSite(self._runner, sock, ssl_context=context, backlog=self._backlog).start()
 
-    async def drain(self, drain_s: float, keep_accepting: bool = False) -> int:
+    async def drain(
+        self, drain_s: float, keep_accepting: bool = False, older: Collection["asyncio.Task[None]"] = ()
+    ) -> int:
         """Let running requests finish for `drain_s`, cancel the rest; returns how many that were.
 
         New connections are refused from the call on; with `keep_accepting` they are served until what runs now has
-        ended.
+        ended, and `older` drains of this process too; what came meanwhile has `_LATE_S` more.
         """
         in_flight = self._app[IN_FLIGHT]
         in_flight.draining = True
@@ -222,9 +224,12 @@ class Listener:
         if keep_accepting:
             if server is not None:
                 server.leave()
-            await in_flight.wait(drain_s, current_alone=True)
+            end_s = time.monotonic() + drain_s
+            ran = asyncio.ensure_future(in_flight.wait(drain_s, current_alone=True))
+            await asyncio.wait({ran, *older}, timeout=drain_s)
             await self._stop_accepting()
-            await self._wait_for_no_connection(server, _SHORT_S)
+            left_s = min(_LATE_S, end_s - time.monotonic())
+            await self._wait_for_no_connection(server, max(_SHORT_S, left_s))
         else:
             await self._stop_accepting()
             if server is not None:

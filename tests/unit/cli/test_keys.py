@@ -79,6 +79,8 @@ def test_a_key_is_edited_and_shown_with_what_it_has_used(tmp_path: Path, capsys:
     assert main(["usage", *state]) == 0
     assert f"{record.id}  other " in capsys.readouterr().out
     run("erase", record.id)
+    assert main(["keys", "erase", record.id, *state]) == 1
+    assert "nothing was removed" in capsys.readouterr().err
     assert keys.ended() == {}
 
 

@@ -17,7 +17,7 @@ from gateway.config.loader import LoadedTls, loaded
 from gateway.config.settings import Tls
 from gateway.web.listen_socket import bind
 from gateway.web.server.connections import LINGER_S
-from gateway.web.server.runner import Listener
+from gateway.web.server.runner import _SHORT_S, Listener
 from gateway.web.state import IN_FLIGHT
 from tests.support.connect_proxy import PrivateAuthority
 from tests.support.waiting import until
@@ -169,6 +169,32 @@ async def test_a_socket_that_lives_on_is_accepted_from_until_what_ran_has_ended(
         assert b"200 OK" in await answered(reader)
         assert await asyncio.wait_for(draining, 2) == 0
         writer.close()
+
+
+async def test_connections_are_accepted_while_an_older_configuration_finishes() -> None:
+    older = asyncio.create_task(asyncio.sleep(0.3))
+    async with listening() as (listener, port, _):
+        draining = asyncio.create_task(listener.drain(5, keep_accepting=True, older=[older]))
+        await asyncio.sleep(0.1)
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(ASK)
+        assert b"200 OK" in await answered(reader) and not draining.done()
+        assert await asyncio.wait_for(draining, 2) == 0 and older.done()
+        writer.close()
+
+
+async def test_what_began_meanwhile_is_finished_though_nothing_more_is_accepted() -> None:
+    async with listening() as (listener, port, go_on):
+        _, first = await held(listener, port, 1)
+        draining = asyncio.create_task(listener.drain(5, keep_accepting=True))
+        reader, second = await held(listener, port, 2)
+        first.close()
+        await until(lambda: not listener._runner.sites, 5)
+        await asyncio.sleep(_SHORT_S + 0.1)
+        go_on.set()
+        assert b"200 OK" in await answered(reader)
+        assert await asyncio.wait_for(draining, 2) == 0
+        second.close()
 
 
 async def test_what_began_meanwhile_and_lasts_is_ended_so_that_new_connections_do_not_wait() -> None:
