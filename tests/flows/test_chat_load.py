@@ -11,7 +11,7 @@ from gateway.embedded.llm_server import SLOTS
 from gateway.embedded.servers import MAX_CALLS, Embedded, EmbeddedUpstream
 from tests.support import upstream as up
 from tests.support.asking import ASK, ask, ask_stream, said, toml
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.gateways import Gateway, Serve
 from tests.support.upstream import Upstream
 from tests.support.waiting import until
 
@@ -26,12 +26,10 @@ def resident_bytes() -> int:
 
 
 @pytest.mark.slow
-async def test_two_hundred_streams_run_together_and_a_neighbour_is_answered(
-    start_gateway: StartGateway, upstream: Upstream
-) -> None:
+async def test_two_hundred_streams_run_together_and_a_neighbour_is_answered(serve: Serve, upstream: Upstream) -> None:
     """The upstream holds all streams half-way until every one has begun; both ends and the gateway share a process."""
     before_bytes, held_bytes = resident_bytes(), 0
-    server = await start_gateway(toml(upstream, idle_timeout_s=20, first_byte_timeout_s=20, connect_timeout_s=10))
+    server = await serve(toml(upstream, idle_timeout_s=20, first_byte_timeout_s=20, connect_timeout_s=10))
     begun, go_on = 0, asyncio.Event()
     texts = [f"w{n} " for n in range(12)]
 
@@ -69,16 +67,14 @@ async def test_two_hundred_streams_run_together_and_a_neighbour_is_answered(
     assert held_bytes < STREAMS * MOST_BYTES_A_STREAM
 
 
-async def test_an_embedded_model_has_a_bounded_number_of_callers(
-    start_gateway: StartGateway, upstream: Upstream
-) -> None:
+async def test_an_embedded_model_has_a_bounded_number_of_callers(serve: Serve, upstream: Upstream) -> None:
     """The engine itself would let any number wait without end. It is given as many as it answers at once."""
 
     async def awake() -> None:
         return None
 
     llm = EmbeddedUpstream(upstream.url, "embedded-llm", awake)
-    server = await start_gateway(embedded=Embedded(llm=llm))
+    server = await serve(embedded=Embedded(llm=llm))
     go_on = asyncio.Event()
 
     async def late(exchange: up.Exchange) -> None:
@@ -98,9 +94,7 @@ async def test_an_embedded_model_has_a_bounded_number_of_callers(
     assert status == 200
 
 
-async def test_a_reader_that_stops_stops_the_upstream_and_is_let_go(
-    server: InProcessGateway, upstream: Upstream
-) -> None:
+async def test_a_reader_that_stops_stops_the_upstream_and_is_let_go(server: Gateway, upstream: Upstream) -> None:
     """Nothing is queued in between: what the upstream could send is what sockets hold."""
     stuck = asyncio.Event()
     piece = up.chunk({"content": "x" * 8000}) * 8

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support import upstream as up
 from tests.support.asking import toml
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.gateways import Gateway, Serve
 from tests.support.model_clients import agent
 from tests.support.official import run
 from tests.support.paths import GOLDEN
@@ -24,9 +24,9 @@ EXEC = ("exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-san
 
 
 @pytest.fixture
-async def server(start_gateway: StartGateway, upstream: Upstream) -> InProcessGateway:
+async def server(serve: Serve, upstream: Upstream) -> Gateway:
     settings = toml(upstream, first_byte_timeout_s=20, idle_timeout_s=20)
-    return await start_gateway(settings.replace("'assistant'", f"'{KNOWN_MODEL}'"))
+    return await serve(settings.replace("'assistant'", f"'{KNOWN_MODEL}'"))
 
 
 async def output_of(command: list[str], folder: Path, **environment: str) -> str:
@@ -69,7 +69,7 @@ def tool_results(body: Any) -> list[str]:
     return [message["content"] for message in body["messages"] if message["role"] == "tool"]
 
 
-def codex_home(folder: Path, server: InProcessGateway, more: str = "", model_name: str = "SvcLLM") -> Path:
+def codex_home(folder: Path, server: Gateway, more: str = "", model_name: str = "SvcLLM") -> Path:
     home = folder / "codex"
     home.mkdir()
     (home / "config.toml").write_text(f"""
@@ -90,7 +90,7 @@ bearer_token_env_var = "GATEWAY_KEY"
 
 
 async def test_an_image_that_codex_looks_at_reaches_the_model(
-    server: InProcessGateway, upstream: Upstream, tmp_path: Path
+    server: Gateway, upstream: Upstream, tmp_path: Path
 ) -> None:
     codex, seen = agent("@openai", "codex-*/vendor/*/bin/codex"), list[Any]()
     shutil.copy(GOLDEN / "ocr-sample.png", tmp_path / "a.png")
@@ -104,7 +104,7 @@ async def test_an_image_that_codex_looks_at_reaches_the_model(
 
 
 async def test_codex_finds_a_deferred_tool_by_its_own_search_and_calls_it(
-    server: InProcessGateway, upstream: Upstream, tmp_path: Path
+    server: Gateway, upstream: Upstream, tmp_path: Path
 ) -> None:
     codex, seen = agent("@openai", "codex-*/vendor/*/bin/codex"), list[Any]()
     upstream.will(model(seen, ("tool_search", '{"query":"search status"}'), ("search_status", "{}")))
@@ -120,7 +120,7 @@ async def test_codex_finds_a_deferred_tool_by_its_own_search_and_calls_it(
 
 
 async def test_codex_applies_a_patch_that_the_model_writes_as_free_text(
-    server: InProcessGateway, upstream: Upstream, tmp_path: Path
+    server: Gateway, upstream: Upstream, tmp_path: Path
 ) -> None:
     codex, seen = agent("@openai", "codex-*/vendor/*/bin/codex"), list[Any]()
     patch = "*** Begin Patch\n*** Add File: made.txt\n+“hello” 😀\n*** End Patch"

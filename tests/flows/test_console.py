@@ -21,7 +21,7 @@ from gateway.embedded.servers import Embedded, EmbeddedUpstream
 from gateway.shared_state.sqlite_state import StateFile
 from gateway.web.history import History
 from tests.support.asking import ASK, CHAT, send, toml
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.gateways import Gateway, Serve
 from tests.support.hosted_search import chat, round_of, scene, search
 from tests.support.model_clients import console_command
 from tests.support.ocr_running import SAMPLE
@@ -52,7 +52,7 @@ MAX_BYTES = 150_000
 """What the page may weigh, all its files together."""
 
 
-async def in_browser(part: str, server: InProcessGateway, key: str = "", **plan: Any) -> dict[str, Any]:
+async def in_browser(part: str, server: Gateway, key: str = "", **plan: Any) -> dict[str, Any]:
     """What the function `part` of `console.mjs` saw of `server`; `plan`: what it needs beside its address and key."""
     browser = shutil.which("chromium")
     if browser is None:
@@ -80,16 +80,14 @@ def embedded_ocr(url: str) -> Embedded:
 
 
 @pytest.mark.system
-async def test_the_pictures_of_the_documents_are_made(
-    start_gateway: StartGateway, ocr_url: str, tmp_path: Path
-) -> None:
+async def test_the_pictures_of_the_documents_are_made(serve: Serve, ocr_url: str, tmp_path: Path) -> None:
     folder = ROOT / os.environ["CONSOLE_PICTURES"] if "CONSOLE_PICTURES" in os.environ else tmp_path
     more = (
         "[limits]\ntokens_per_day = 20000\ntool_calls_per_day = 4\n"
         "[sanitize]\nroutes = ['websearch', 'chat', 'responses']\n[[models]]\nname = 'SvcOCR'\nkind = 'ocr'\n"
         f"[[models.upstreams]]\nbase_url = '{ocr_url}/v1'\nmodel = 'deepseek-ai/DeepSeek-OCR'\n"
     )
-    async with scripted_upstream() as broken, scene(start_gateway, more, before=[broken]) as on:
+    async with scripted_upstream() as broken, scene(serve, more, before=[broken]) as on:
         broken.will(answer({"error": {"message": "boom"}}, status=500))
         on.model.will(round_of(search()), round_of("The capital of France is **Paris** [1], not Nice [3]."))
         await an_hour_of_requests(on.server)
@@ -101,7 +99,7 @@ async def test_the_pictures_of_the_documents_are_made(
     assert made == set(itertools.chain(*named))
 
 
-async def an_hour_of_requests(server: InProcessGateway) -> None:
+async def an_hour_of_requests(server: Gateway) -> None:
     """What another process of `server` has written."""
     now, path = time.time(), server.config.state_dir / "state.sqlite3"
     file = StateFile(path)
@@ -120,18 +118,16 @@ async def an_hour_of_requests(server: InProcessGateway) -> None:
 
 
 @pytest.mark.system
-async def test_every_tab_does_its_job_and_nothing_of_an_answer_becomes_code(
-    start_gateway: StartGateway, ocr_url: str
-) -> None:
+async def test_every_tab_does_its_job_and_nothing_of_an_answer_becomes_code(serve: Serve, ocr_url: str) -> None:
     async with scripted_upstream() as upstream, serving(Site({"/tides": PAGE})) as site:
         upstream.will(answer({"error": {"message": f"no such model {TITLE}"}}, status=404),
                       stream(*text_stream((HOSTILE[:21], HOSTILE[21:]))))  # fmt: skip
         gone = f"[[models]]\nname = 'Gone'\n[[models.upstreams]]\nbase_url = '{upstream.url}'\nmodel = 'm'\n"
-        server = await start_gateway(configuration(upstream, site) + gone, embedded_ocr(ocr_url))
+        server = await serve(configuration(upstream, site) + gone, embedded_ocr(ocr_url))
         body = {"model": "Gone", "messages": [{"role": "user", "content": "hi"}]}
         assert (await send(server, CHAT, body))[0] == 502
         await send(server, CHAT, {"model": "SvcLLM"})
-        alone = await start_gateway("")  # without models of its own
+        alone = await serve("")  # without models of its own
         plan: dict[str, Any] = {
             "site": f"{site.url}/tides",
             "picture": str(SAMPLE),
@@ -172,11 +168,11 @@ async def test_every_tab_does_its_job_and_nothing_of_an_answer_becomes_code(
 
 @pytest.mark.system
 async def test_every_page_fits_a_desk_and_a_phone_in_both_colours_and_can_be_used_by_all(
-    start_gateway: StartGateway, ocr_url: str
+    serve: Serve, ocr_url: str
 ) -> None:
     async with scripted_upstream() as upstream, serving(Site({"/tides": PAGE})) as site:
         upstream.will(stream(*text_stream((HOSTILE,))))
-        server = await start_gateway(configuration(upstream, site), embedded_ocr(ocr_url))
+        server = await serve(configuration(upstream, site), embedded_ocr(ocr_url))
         plan = {"site": f"{site.url}/tides", "picture": str(SAMPLE)}
         await send(server, CHAT, {"model": "SvcLLM"})
         report = await in_browser("widths", server, **plan)
@@ -186,9 +182,9 @@ async def test_every_page_fits_a_desk_and_a_phone_in_both_colours_and_can_be_use
 
 @pytest.mark.system
 async def test_a_console_that_is_looked_at_leaves_no_trace_in_figures_logs_and_budgets(
-    start_gateway: StartGateway,
+    serve: Serve,
 ) -> None:
-    server = await start_gateway("[[models]]\nname = 'SvcLLM'\n[[models.upstreams]]\nbase_url = 'http://127.0.0.1:9'\n")
+    server = await serve("[[models]]\nname = 'SvcLLM'\n[[models.upstreams]]\nbase_url = 'http://127.0.0.1:9'\n")
     key = server.make_key("admin", "web-search", per_minute=1, concurrent=1)
     report = await in_browser("quiet", server, key)
     assert report["console"] == [] and report["figures"].startswith("Requests\n0\n")
@@ -202,10 +198,10 @@ async def test_a_console_that_is_looked_at_leaves_no_trace_in_figures_logs_and_b
 
 
 @pytest.mark.system
-async def test_failures_are_shown_by_code_and_lead_to_their_requests(start_gateway: StartGateway) -> None:
+async def test_failures_are_shown_by_code_and_lead_to_their_requests(serve: Serve) -> None:
     async with scripted_upstream() as upstream:
         upstream.will(answer({"error": {"message": "boom"}}, status=500))
-        server = await start_gateway(toml(upstream))
+        server = await serve(toml(upstream))
         for _ in range(3):
             assert (await send(server, CHAT, {"model": "SvcLLM"}))[0] == 400
         assert (await send(server, CHAT, ASK, key=server.make_key("ocr")))[0] == 403
@@ -227,9 +223,9 @@ async def test_failures_are_shown_by_code_and_lead_to_their_requests(start_gatew
 
 
 @pytest.mark.system
-async def test_a_request_is_shown_as_a_tree_of_attempts_rounds_tools_and_masks(start_gateway: StartGateway) -> None:
+async def test_a_request_is_shown_as_a_tree_of_attempts_rounds_tools_and_masks(serve: Serve) -> None:
     more = "[sanitize]\nroutes = ['websearch', 'chat']\n"
-    async with scripted_upstream() as broken, scene(start_gateway, more, before=[broken]) as on:
+    async with scripted_upstream() as broken, scene(serve, more, before=[broken]) as on:
         broken.will(answer({"error": {"message": "boom"}}, status=500))
         on.model.will(round_of(search("harbour")), round_of("It is Paris [1]."))
         await chat(on, messages=[{"role": "user", "content": "I am jane.roe@corporation.com. Which is the capital?"}])
@@ -245,9 +241,9 @@ async def test_a_request_is_shown_as_a_tree_of_attempts_rounds_tools_and_masks(s
 
 
 @pytest.mark.system
-async def test_a_conversation_has_pictures_citations_and_second_answers(start_gateway: StartGateway) -> None:
+async def test_a_conversation_has_pictures_citations_and_second_answers(serve: Serve) -> None:
     more = "[ops]\nport = 9499\n"
-    async with scene(start_gateway, more) as on:
+    async with scene(serve, more) as on:
         on.model.will(round_of(search()), round_of("It is Paris [1]."), round_of("It is Lyon."))
         report = await in_browser("talk", on.server, picture=str(SAMPLE))
     assert report["console"] == []
@@ -265,10 +261,10 @@ async def test_a_conversation_has_pictures_citations_and_second_answers(start_ga
 
 
 @pytest.mark.system
-async def test_a_key_is_changed_and_its_budgets_are_bars_of_use(start_gateway: StartGateway) -> None:
+async def test_a_key_is_changed_and_its_budgets_are_bars_of_use(serve: Serve) -> None:
     async with scripted_upstream() as upstream:
         upstream.will(answer(completion()))
-        server = await start_gateway(toml(upstream) + "[limits]\ntool_calls_per_day = 40\n")
+        server = await serve(toml(upstream) + "[limits]\ntool_calls_per_day = 40\n")
         wish = {"name": "day-agent", "scopes": ["chat"], "per_minute": 50, "tokens_per_day": 4000, "expires_days": 3}
         key = (await send(server, server.ops_url + "/api/admin/keys", wish))[1]["key"]
         for _ in range(3):
@@ -292,12 +288,12 @@ async def test_a_key_is_changed_and_its_budgets_are_bars_of_use(start_gateway: S
 
 
 @pytest.mark.system
-async def test_the_configuration_in_force_is_shown_with_its_path_and_no_secret(start_gateway: StartGateway) -> None:
+async def test_the_configuration_in_force_is_shown_with_its_path_and_no_secret(serve: Serve) -> None:
     toml = (
         "[server]\ndrain_s = 77\n[[models]]\nname = 'SvcLLM'\n[[models.upstreams]]\nbase_url = 'http://127.0.0.1:9/v1'\n"
         "api_key = { credential = 'llm' }\n"
     )
-    server = await start_gateway(toml, GATEWAY_CREDENTIAL_LLM="sk-tide-4711")
+    server = await serve(toml, GATEWAY_CREDENTIAL_LLM="sk-tide-4711")
     report = await in_browser("configuration", server)
     assert report["console"] == []
     assert "drain_s = 77" in report["text"] and "gateway.toml" in report["page"]
@@ -307,17 +303,17 @@ async def test_the_configuration_in_force_is_shown_with_its_path_and_no_secret(s
     assert not any("drain_s" in line for line in found)
 
 
-async def test_the_product_s_root_says_where_the_console_is(start_gateway: StartGateway) -> None:
-    server = await start_gateway("[ops]\nport = 9499\n")
+async def test_the_product_s_root_says_where_the_console_is(serve: Serve) -> None:
+    server = await serve("[ops]\nport = 9499\n")
     status, told, _ = await send(server, "/", method="GET")
     assert status == 404 and "the console is at http://127.0.0.1:9499/" in told["error"]["message"]
     assert "console" not in (await send(server, "/nowhere", method="GET"))[1]["error"]["message"]
-    without = await start_gateway("[ops]\nport = 0\n")
+    without = await serve("[ops]\nport = 0\n")
     assert "console" not in (await send(without, "/", method="GET"))[1]["error"]["message"]
 
 
-async def test_the_routes_below_api_ask_for_a_key_and_its_scope(start_gateway: StartGateway) -> None:
-    server = await start_gateway("")
+async def test_the_routes_below_api_ask_for_a_key_and_its_scope(serve: Serve) -> None:
+    server = await serve("")
     outsider = server.make_key("chat")
 
     async def status(path: str, key: str = "", body: Any = None) -> int:
@@ -342,23 +338,23 @@ async def test_the_routes_below_api_ask_for_a_key_and_its_scope(start_gateway: S
     assert await status("/api/v1/models") == 401 and await status("/api/v1/models", outsider) == 200
 
 
-async def test_the_product_listener_has_no_console_and_no_admin_data(start_gateway: StartGateway) -> None:
-    server = await start_gateway("")
+async def test_the_product_listener_has_no_console_and_no_admin_data(serve: Serve) -> None:
+    server = await serve("")
     for path in ("/", "/console/console.js", "/admin/usage", "/api/admin/usage", "/api/v1/models"):
         assert (await send(server, path, method="GET"))[0] == 404, path
 
 
-async def test_a_page_of_another_origin_reaches_nothing_below_api(start_gateway: StartGateway) -> None:
-    server = await start_gateway("[server]\nallowed_origins = ['https://app.example']\n")
+async def test_a_page_of_another_origin_reaches_nothing_below_api(serve: Serve) -> None:
+    server = await serve("[server]\nallowed_origins = ['https://app.example']\n")
     own = server.ops_url
     for origin, status in ((own, 200), ("https://app.example", 403), ("http://127.0.0.1:1", 403), ("null", 403)):
         assert (await send(server, own + "/api/v1/models", method="GET", Origin=origin))[0] == status, origin
 
 
 async def test_the_requests_of_the_product_listener_are_told_and_the_console_s_own_are_not(
-    start_gateway: StartGateway,
+    serve: Serve,
 ) -> None:
-    server = await start_gateway("")
+    server = await serve("")
     _, _, headers = await send(server, "/v1/models", method="GET")
     wanted = headers["X-Request-Id"]
     for _ in range(2):
@@ -368,8 +364,8 @@ async def test_the_requests_of_the_product_listener_are_told_and_the_console_s_o
     assert records[0]["endpoint"] == "models" and records[0]["status"] == 200
 
 
-async def test_an_admin_makes_rotates_and_revokes_keys_but_not_the_one_in_use(start_gateway: StartGateway) -> None:
-    server = await start_gateway("")
+async def test_an_admin_makes_rotates_and_revokes_keys_but_not_the_one_in_use(serve: Serve) -> None:
+    server = await serve("")
 
     async def ask(method: str, path: str = "", body: Any = None) -> tuple[int, Any]:
         return (await send(server, f"{server.ops_url}/api/admin/keys{path}", body, method=method))[:2]

@@ -42,7 +42,7 @@ from tests.support.doors import (
     used,
 )
 from tests.support.errors_alive import no_collections
-from tests.support.gateways import StartGateway, start_in_process
+from tests.support.gateways import Serve, start_in_process
 from tests.support.hosted_search import SEARCH
 from tests.support.waiting import until
 
@@ -79,16 +79,16 @@ def row(name: str, doors: Iterable[Door] = DOORS, cases: Iterable[str] = ("",)) 
 
 
 @pytest.fixture
-async def plain(start_gateway: StartGateway) -> AsyncIterator[Stage]:
+async def plain(serve: Serve) -> AsyncIterator[Stage]:
     """No route is sanitized."""
-    async with staged(start_gateway, PLAIN) as made:
+    async with staged(serve, PLAIN) as made:
         yield made
 
 
 @pytest.fixture
-async def masked(start_gateway: StartGateway) -> AsyncIterator[Stage]:
+async def masked(serve: Serve) -> AsyncIterator[Stage]:
     """Every route is, with values that come back."""
-    async with staged(start_gateway, REVERSIBLE) as made:
+    async with staged(serve, REVERSIBLE) as made:
         yield made
 
 
@@ -310,9 +310,9 @@ KEPT_HERE = {"background", "conversation", "previous_response_id"}
 
 
 @pytest.fixture
-async def native(start_gateway: StartGateway) -> AsyncIterator[Stage]:
+async def native(serve: Serve) -> AsyncIterator[Stage]:
     """The model's upstream speaks responses itself."""
-    async with staged(start_gateway, PLAIN, responses="'native'") as made:
+    async with staged(serve, PLAIN, responses="'native'") as made:
         yield made
 
 
@@ -554,10 +554,8 @@ async def test_an_upstream_that_tells_no_tokens_is_counted_all_the_same(plain: S
 
 
 @row("early failure", (*DOORS, *ROUTES), ("plain", "sanitized"))
-async def test_an_upstream_that_fails_at_once_is_an_error_and_no_answer(
-    start_gateway: StartGateway, door: Door, case: str
-) -> None:
-    async with staged(start_gateway, REVERSIBLE if case == "sanitized" else PLAIN) as stage:
+async def test_an_upstream_that_fails_at_once_is_an_error_and_no_answer(serve: Serve, door: Door, case: str) -> None:
+    async with staged(serve, REVERSIBLE if case == "sanitized" else PLAIN) as stage:
         stage.will(Play(fails=500))
         key = stage.make_key()
         async with door.opened(stage, key) as way:
@@ -644,9 +642,9 @@ async def test_what_outlasts_a_drain_ends_with_an_error(plain: Stage, door: Door
 
 
 @pytest.fixture
-async def small(start_gateway: StartGateway) -> AsyncIterator[Stage]:
+async def small(serve: Serve) -> AsyncIterator[Stage]:
     """Bodies are small, and soon late."""
-    async with staged(start_gateway, PLAIN, "max_body_bytes = 65536\nbody_timeout_s = 0.3\n") as made:
+    async with staged(serve, PLAIN, "max_body_bytes = 65536\nbody_timeout_s = 0.3\n") as made:
         yield made
 
 

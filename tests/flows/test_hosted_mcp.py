@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.gateways import StartGateway
+from tests.support.gateways import Serve
 from tests.support.hosted_checks import check_type
 from tests.support.hosted_mcp import LIMIT_S, WORDS, Stage, kinds, mcp_stage, tool_messages
 from tests.support.hosted_search import SEARCH, call, post, round_of, scene
@@ -20,8 +20,8 @@ from tests.support.waiting import until
 
 
 @pytest.fixture
-async def stage(start_gateway: StartGateway, request: pytest.FixtureRequest) -> AsyncIterator[Stage]:
-    async with mcp_stage(start_gateway, getattr(request, "param", "never")) as made:
+async def stage(serve: Serve, request: pytest.FixtureRequest) -> AsyncIterator[Stage]:
+    async with mcp_stage(serve, getattr(request, "param", "never")) as made:
         yield made
 
 
@@ -157,7 +157,7 @@ async def test_the_text_before_an_approved_call_is_of_the_same_message(stage: St
 
 
 @pytest.mark.slow
-async def test_a_server_of_the_official_sdk_is_understood(start_gateway: StartGateway) -> None:
+async def test_a_server_of_the_official_sdk_is_understood(serve: Serve) -> None:
     port = free_port()
     process = await asyncio.create_subprocess_exec(
         sys.executable, str(CLIENTS / "mcp_server.py"), str(port), stderr=asyncio.subprocess.DEVNULL
@@ -165,7 +165,7 @@ async def test_a_server_of_the_official_sdk_is_understood(start_gateway: StartGa
     try:
         await until(lambda: is_listening(port), 30)
         toml = f"[[mcp_servers]]\nlabel = 'official'\nurl = 'http://127.0.0.1:{port}/mcp'\nrequire_approval = 'never'\n"
-        async with scene(start_gateway, toml) as made:
+        async with scene(serve, toml) as made:
             key = made.server.make_key("responses", "mcp:official")
             both = (call("official__add", a=2, b=3), call("official__fail", "c2", 1))
             made.model.will(round_of(*both, is_stream=False), round_of("5", is_stream=False))

@@ -9,14 +9,14 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from tests.support.gateways import StartGateway
+from tests.support.gateways import Serve
 from tests.support.hosted_mcp import LIMIT_S, WORDS, Stage, mcp_stage, tool_messages
 from tests.support.hosted_search import call, round_of
 
 
 @pytest.fixture
-async def stage(start_gateway: StartGateway, request: pytest.FixtureRequest) -> AsyncIterator[Stage]:
-    async with mcp_stage(start_gateway, getattr(request, "param", "never")) as made:
+async def stage(serve: Serve, request: pytest.FixtureRequest) -> AsyncIterator[Stage]:
+    async with mcp_stage(serve, getattr(request, "param", "never")) as made:
         yield made
 
 

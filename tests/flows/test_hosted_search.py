@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 
 from tests.support import upstream as up
-from tests.support.gateways import StartGateway
+from tests.support.gateways import Serve
 from tests.support.hosted_checks import check_events, check_response, kinds_of, plain
 from tests.support.hosted_search import SEARCH, Scene, call, message_of, respond, round_of, scene, search, visible
 from tests.support.paths import GOLDEN
@@ -24,8 +24,8 @@ SMILE = "👩‍👩‍👧 里昂 "
 
 
 @pytest.fixture
-async def stage(start_gateway: StartGateway) -> AsyncIterator[Scene]:
-    async with scene(start_gateway, more="[hosted_search]\nmax_calls = 3\n") as made:
+async def stage(serve: Serve) -> AsyncIterator[Scene]:
+    async with scene(serve, more="[hosted_search]\nmax_calls = 3\n") as made:
         yield made
 
 

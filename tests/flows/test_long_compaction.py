@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.support import upstream as up
 from tests.support.asking import ask
-from tests.support.gateways import InProcessGateway
+from tests.support.gateways import Gateway
 from tests.support.upstream import Exchange, Upstream
 
 MOST_CHARS = 9_000
@@ -42,7 +42,7 @@ class Short:
 
 
 async def test_what_is_longer_than_the_context_is_summarised_in_parts_and_no_part_is_lost(
-    server: InProcessGateway, upstream: Upstream
+    server: Gateway, upstream: Upstream
 ) -> None:
     model = Short()
     upstream.will(model)
@@ -56,7 +56,7 @@ async def test_what_is_longer_than_the_context_is_summarised_in_parts_and_no_par
 
 
 async def test_a_conversation_that_no_number_of_parts_makes_fit_is_refused_after_a_bounded_number_of_calls(
-    server: InProcessGateway, upstream: Upstream
+    server: Gateway, upstream: Upstream
 ) -> None:
     model = Short()
     upstream.will(model)
@@ -66,7 +66,7 @@ async def test_a_conversation_that_no_number_of_parts_makes_fit_is_refused_after
 
 
 async def test_a_count_says_that_it_is_an_estimate_until_the_models_upstream_has_counted(
-    server: InProcessGateway, upstream: Upstream
+    server: Gateway, upstream: Upstream
 ) -> None:
     text = "word " * 400
     _, first, _ = await ask(server, "/v1/responses/input_tokens", input=text)

@@ -12,14 +12,14 @@ from anthropic.tools.memory import BetaAsyncLocalFilesystemMemoryTool
 
 from tests.support import upstream as up
 from tests.support.backends import streamed as chunks_of
-from tests.support.gateways import InProcessGateway
+from tests.support.gateways import Gateway
 from tests.support.messages_route import ADD, HELLO, LIMIT_S, MODEL
 from tests.support.paths import GOLDEN
 from tests.support.upstream import Upstream
 
 
 @pytest.fixture
-async def client(server: InProcessGateway) -> AsyncIterator[anthropic.AsyncAnthropic]:
+async def client(server: Gateway) -> AsyncIterator[anthropic.AsyncAnthropic]:
     async with anthropic.AsyncAnthropic(base_url=server.url, api_key=server.key, max_retries=0) as made:
         yield made
 

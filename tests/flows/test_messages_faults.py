@@ -8,34 +8,32 @@ import pytest
 from tests.flows.test_messages import answered, client, streamed
 from tests.support import upstream as up
 from tests.support.asking import MESSAGES, ask, send
-from tests.support.gateways import InProcessGateway
+from tests.support.gateways import Gateway
 from tests.support.messages_route import ADD, HELLO, MODEL, raw_stream
 from tests.support.upstream import Upstream
 
 __all__ = ["client"]  # a fixture
 
 
-async def posted(server: InProcessGateway, **headers: Any) -> tuple[int, Any]:
+async def posted(server: Gateway, **headers: Any) -> tuple[int, Any]:
     status, answer, _ = await send(server, MESSAGES, {**MODEL, "messages": HELLO}, **headers)
     return status, answer
 
 
-async def test_the_key_may_stand_in_either_header_or_the_same_in_both(
-    server: InProcessGateway, upstream: Upstream
-) -> None:
+async def test_the_key_may_stand_in_either_header_or_the_same_in_both(server: Gateway, upstream: Upstream) -> None:
     upstream.will(up.answer())
     apart: dict[str, str | None] = {"x_api_key": server.key}
     for headers in ({}, apart, apart | {"Authorization": None}):
         assert (await posted(server, **headers))[0] == 200
 
 
-async def test_two_keys_that_differ_are_refused(server: InProcessGateway) -> None:
+async def test_two_keys_that_differ_are_refused(server: Gateway) -> None:
     for header in ("Bearer other", "Basic other", "Bearer "):
         status, answer = await posted(server, Authorization=header, x_api_key=server.key)
         assert (status, answer["error"]["type"]) == (400, "invalid_request_error")
 
 
-async def test_wrong_keys_in_either_header_count_as_guesses(server: InProcessGateway, upstream: Upstream) -> None:
+async def test_wrong_keys_in_either_header_count_as_guesses(server: Gateway, upstream: Upstream) -> None:
     for number in range(server.config.access.bad_keys_per_minute):
         key = (
             {"x_api_key": f"k{number}", "Authorization": None} if number % 2 else {"Authorization": f"Bearer k{number}"}
@@ -58,7 +56,7 @@ async def test_an_unknown_model_is_told_what_there_is_and_an_alias_works(
 
 @pytest.mark.parametrize("fault", ["cut", "error", "silent"])
 async def test_an_upstream_that_dies_in_mid_stream_ends_with_an_error_and_no_clean_end(
-    hasty_server: InProcessGateway, upstream: Upstream, fault: str
+    hasty_server: Gateway, upstream: Upstream, fault: str
 ) -> None:
     first = up.chunk({"content": "Hel"})
     upstream.will({
@@ -92,9 +90,7 @@ async def test_tokens_are_counted_by_the_upstream_that_can(
     assert upstream.last.body.keys() == {"model", "messages", "system", "tools"}
 
 
-async def test_another_upstream_is_asked_once_and_the_estimate_says_so(
-    server: InProcessGateway, upstream: Upstream
-) -> None:
+async def test_another_upstream_is_asked_once_and_the_estimate_says_so(server: Gateway, upstream: Upstream) -> None:
     upstream.will(up.answer({"error": "no such route"}, status=404))
     body = {"messages": [{"role": "user", "content": "one word " * 50}]}
     answers = [await ask(server, "/v1/messages/count_tokens", **body) for _ in range(2)]
@@ -104,7 +100,7 @@ async def test_another_upstream_is_asked_once_and_the_estimate_says_so(
     assert len(upstream.seen) == 1
 
 
-async def test_an_image_is_sent_to_no_counting_upstream(server: InProcessGateway, upstream: Upstream) -> None:
+async def test_an_image_is_sent_to_no_counting_upstream(server: Gateway, upstream: Upstream) -> None:
     inner = {"type": "image", "source": {"type": "url", "url": "http://10.0.0.1/x.png"}}
     status, answer, _ = await ask(server, "/v1/messages/count_tokens", messages=[{"role": "user", "content": [inner]}])
     assert status == 200 and answer["input_tokens"] >= 1 and not upstream.seen

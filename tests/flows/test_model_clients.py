@@ -7,7 +7,7 @@ import pytest
 
 from tests.support import upstream as up
 from tests.support.asking import send
-from tests.support.gateways import InProcessGateway
+from tests.support.gateways import Gateway
 from tests.support.model_clients import ai_sdk_command, python_of
 from tests.support.official import run_client
 from tests.support.paths import CLIENTS, GOLDEN
@@ -38,7 +38,7 @@ async def adding(exchange: up.Exchange) -> None:
     await script(exchange)
 
 
-def plan(server: InProcessGateway, route: str, streamed: bool) -> dict[str, Any]:
+def plan(server: Gateway, route: str, streamed: bool) -> dict[str, Any]:
     return {"url": server.url + "/v1", "key": server.key, "route": route, "stream": streamed}
 
 
@@ -55,7 +55,7 @@ OPENAIS = ("chat", "responses")
     ],
 )
 async def test_a_python_client_calls_its_tool_and_reads_the_answer(
-    server: InProcessGateway, upstream: Upstream, venv: str, program: str, routes: tuple[str, ...]
+    server: Gateway, upstream: Upstream, venv: str, program: str, routes: tuple[str, ...]
 ) -> None:
     """On each of its routes, whole and streamed, in one process: its imports take seconds."""
     upstream.will(adding)
@@ -65,7 +65,7 @@ async def test_a_python_client_calls_its_tool_and_reads_the_answer(
 
 
 async def test_an_image_from_a_langchain_tool_reaches_the_model_and_stays_in_the_history(
-    server: InProcessGateway, upstream: Upstream
+    server: Gateway, upstream: Upstream
 ) -> None:
     look = {**CALL, "function": {"name": "look", "arguments": "{}"}}
     upstream.will(up.answer(up.completion(None, "tool_calls", tool_calls=[look])), up.answer(up.completion("A dot.")))
@@ -102,7 +102,7 @@ LITELLM: dict[str, tuple[up.Script, bool, dict[str, str]]] = {
 
 @pytest.mark.system
 @pytest.mark.parametrize("case", LITELLM)
-async def test_litellm_raises_its_class_of_each_error(server: InProcessGateway, upstream: Upstream, case: str) -> None:
+async def test_litellm_raises_its_class_of_each_error(server: Gateway, upstream: Upstream, case: str) -> None:
     script, is_stream, expected = LITELLM[case]
     upstream.will(script)
     asked = {"url": server.url + "/v1", "key": "wrong" if "key" in case else server.key, "stream": is_stream}
@@ -113,7 +113,7 @@ async def test_litellm_raises_its_class_of_each_error(server: InProcessGateway, 
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("route", ["chat", "responses", "open"])
 async def test_the_ai_sdk_calls_its_tool_and_goes_on_with_a_second_turn(
-    server: InProcessGateway, upstream: Upstream, route: str, streamed: bool
+    server: Gateway, upstream: Upstream, route: str, streamed: bool
 ) -> None:
     upstream.will(adding)
     report = await run_client(ai_sdk_command(), plan(server, route, streamed))
@@ -124,14 +124,12 @@ async def test_the_ai_sdk_calls_its_tool_and_goes_on_with_a_second_turn(
     assert "Let me add." in str(history[1]["content"]) and "It is 5." in str(history[3]["content"])
 
 
-async def events_of(server: InProcessGateway, **body: Any) -> list[Any]:
+async def events_of(server: Gateway, **body: Any) -> list[Any]:
     _, answer, _ = await send(server, "/v1/responses", {"model": "SvcLLM", "input": "x", **body})
     return answer if isinstance(answer, list) else [answer]
 
 
-async def test_responses_and_events_fit_the_models_of_open_responses(
-    server: InProcessGateway, upstream: Upstream
-) -> None:
+async def test_responses_and_events_fit_the_models_of_open_responses(server: Gateway, upstream: Upstream) -> None:
     tool = {"type": "function", "name": "add", "parameters": {"type": "object"}}
     upstream.will(up.answer(), up.answer(CALLS_WHOLE), up.answer(up.completion("cut", "length")))
     wholes = [

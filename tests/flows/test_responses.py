@@ -10,7 +10,7 @@ from openai.types.responses import ResponseOutputMessage
 
 from tests.support import upstream as up
 from tests.support.asking import ask, send
-from tests.support.gateways import InProcessGateway
+from tests.support.gateways import Gateway
 from tests.support.sockets import TEXT_EVENTS
 from tests.support.upstream import Upstream
 
@@ -110,7 +110,7 @@ async def test_a_cut_answer_is_incomplete_with_its_reason(
         assert response.usage is not None and response.usage.output_tokens == 2
 
 
-async def test_a_late_failure_is_an_error_then_failed(server: InProcessGateway, upstream: Upstream) -> None:
+async def test_a_late_failure_is_an_error_then_failed(server: Gateway, upstream: Upstream) -> None:
     upstream.will(up.stream(up.chunk({"content": "Hel"}), end=False))
     body = {"model": "SvcLLM", "input": "x", "stream": True}
     _, events, _ = await send(server, "/v1/responses", body)
@@ -152,7 +152,7 @@ ADD = {"type": "function", "function": {"name": "add"}}
 
 
 async def test_tools_that_are_left_out_are_named_in_a_header_that_nothing_can_be_put_into(
-    server: InProcessGateway, upstream: Upstream
+    server: Gateway, upstream: Upstream
 ) -> None:
     for kinds, named in (
         (["file_search", "file_search", "computer"], "file_search, computer"),
@@ -178,7 +178,7 @@ async def test_tools_that_are_left_out_are_named_in_a_header_that_nothing_can_be
     ],
 )
 async def test_a_tool_choice_is_shown_in_this_routes_form(
-    server: InProcessGateway, upstream: Upstream, given: Any, shown: Any
+    server: Gateway, upstream: Upstream, given: Any, shown: Any
 ) -> None:
     upstream.will(up.answer())
     nested = {"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}
@@ -190,7 +190,7 @@ async def test_a_tool_choice_is_shown_in_this_routes_form(
 
 
 async def test_stored_responses_are_found_again_by_their_own_key_alone(
-    server: InProcessGateway, client: openai.AsyncOpenAI, upstream: Upstream
+    server: Gateway, client: openai.AsyncOpenAI, upstream: Upstream
 ) -> None:
     stranger = server.make_key("responses")
     upstream.will(up.answer(up.completion("One")), up.answer(up.completion("Two")))

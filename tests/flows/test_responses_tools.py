@@ -8,7 +8,7 @@ import pytest
 
 from tests.support import upstream as up
 from tests.support.asking import ask, send, toml
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.gateways import Gateway, Serve
 from tests.support.upstream import Upstream
 
 LIMIT_S = 10
@@ -137,7 +137,7 @@ async def test_tools_that_an_item_adds_are_offered_and_their_calls_come_back(
     ],
 )
 async def test_a_choice_is_sent_in_the_models_names(
-    server: InProcessGateway, upstream: Upstream, choice: Any, sent: str
+    server: Gateway, upstream: Upstream, choice: Any, sent: str
 ) -> None:
     upstream.will(up.answer())
     status, data, _ = await ask(server, "/v1/responses", input="x", tools=[NAMESPACE, PATCH], tool_choice=choice)
@@ -161,10 +161,8 @@ async def test_a_tool_that_nobody_runs_is_told_in_the_answer(
     assert "image_generation" in warning
 
 
-async def test_client_metadata_reaches_no_upstream(
-    start_gateway: StartGateway, server: InProcessGateway, upstream: Upstream
-) -> None:
-    native = await start_gateway(toml(upstream, responses="'native'"))
+async def test_client_metadata_reaches_no_upstream(serve: Serve, server: Gateway, upstream: Upstream) -> None:
+    native = await serve(toml(upstream, responses="'native'"))
     message = {"type": "message", "id": "m", "role": "assistant", "content": []}
     upstream.will(up.answer(), up.answer({"id": "r", "object": "response", "status": "completed", "output": [message]}))
     for each in (server, native):
@@ -174,15 +172,13 @@ async def test_client_metadata_reaches_no_upstream(
 
 @pytest.mark.parametrize(("path", "status"), [("/compact", 405), ("/input_tokens", 405), ("/compact/input_items", 404)])
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
-async def test_an_endpoint_is_no_id_of_a_response(
-    server: InProcessGateway, path: str, status: int, method: str
-) -> None:
+async def test_an_endpoint_is_no_id_of_a_response(server: Gateway, path: str, status: int, method: str) -> None:
     assert (await send(server, f"/v1/responses{path}", {}, method=method))[0] == status
 
 
 @pytest.mark.parametrize("authorization", ["Bearer wrong", None])
 async def test_a_wrong_key_is_told_in_the_words_that_clients_look_for(
-    server: InProcessGateway, authorization: str | None
+    server: Gateway, authorization: str | None
 ) -> None:
     body = {"model": "SvcLLM", "input": "x"}
     status, told, headers = await send(server, "/v1/responses", body, Authorization=authorization)
@@ -192,9 +188,9 @@ async def test_a_wrong_key_is_told_in_the_words_that_clients_look_for(
 
 
 async def test_a_native_upstream_gets_kinds_that_chat_has_not_and_its_calls_come_back(
-    start_gateway: StartGateway, upstream: Upstream
+    serve: Serve, upstream: Upstream
 ) -> None:
-    native = await start_gateway(toml(upstream, responses="'native'"))
+    native = await serve(toml(upstream, responses="'native'"))
     call = {"type": "custom_tool_call", "call_id": "c", "name": "apply_patch", "input": "x", "namespace": "n"}
     upstream.will(up.answer({"id": "r", "object": "response", "status": "completed", "output": [call]}))
     shell = {"type": "shell_call", "id": "sh_1", "call_id": "s", "action": {"commands": ["ls"]}, "status": "completed"}
@@ -207,10 +203,8 @@ async def test_a_native_upstream_gets_kinds_that_chat_has_not_and_its_calls_come
     assert data["provider_specific_fields"]["finish_reason"] == "tool_calls"
 
 
-async def test_a_stored_prompt_is_for_native_upstreams_alone(
-    start_gateway: StartGateway, server: InProcessGateway, upstream: Upstream
-) -> None:
-    native = await start_gateway(toml(upstream, responses="'native'"))
+async def test_a_stored_prompt_is_for_native_upstreams_alone(serve: Serve, server: Gateway, upstream: Upstream) -> None:
+    native = await serve(toml(upstream, responses="'native'"))
     message = {"type": "message", "id": "m", "role": "assistant", "content": []}
     upstream.will(up.answer({"id": "r", "object": "response", "status": "completed", "output": [message]}))
     status, _, _ = await ask(native, "/v1/responses", prompt={"id": "pmpt_1"})

@@ -7,19 +7,19 @@ import pytest
 from tests.flows.test_split_values import CARD, SETTINGS
 from tests.support import upstream as up
 from tests.support.asking import ask_stream, toml
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.gateways import Gateway, Serve
 from tests.support.upstream import Upstream
 
 
 @pytest.fixture
-async def server(start_gateway: StartGateway, upstream: Upstream) -> InProcessGateway:
-    return await start_gateway(toml(upstream) + SETTINGS)
+async def server(serve: Serve, upstream: Upstream) -> Gateway:
+    return await serve(toml(upstream) + SETTINGS)
 
 
 KEY = "ghp_" + "x8Kq2mZ7vR4tB9nW1cY6pL3sD5fG0hJaQeUi"
 
 
-async def streamed(server: InProcessGateway) -> list[Any]:
+async def streamed(server: Gateway) -> list[Any]:
     return list((await ask_stream(server))[1])
 
 
@@ -48,7 +48,7 @@ def joined(value: Any, name: str = "", into: dict[str, str] | None = None) -> di
     ],
 )
 async def test_a_value_whose_pieces_alternate_with_another_text_is_masked(
-    server: InProcessGateway, upstream: Upstream, channel: str, other: str, others: int
+    server: Gateway, upstream: Upstream, channel: str, other: str, others: int
 ) -> None:
     text = f"the key is {KEY}, the card {CARD}."
     pieces = [text[index : index + 5] for index in range(0, len(text), 5)]

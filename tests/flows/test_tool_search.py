@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.support import upstream as up
 from tests.support.asking import ask, official
-from tests.support.gateways import InProcessGateway
+from tests.support.gateways import Gateway
 from tests.support.upstream import Upstream
 
 ORDERS = {
@@ -32,7 +32,7 @@ def names(upstream: Upstream, index: int) -> list[str]:
 
 
 async def test_a_model_finds_a_deferred_tool_and_calls_it_in_the_same_answer(
-    server: InProcessGateway, upstream: Upstream
+    server: Gateway, upstream: Upstream
 ) -> None:
     stream = [
         up.chunk(
@@ -66,7 +66,7 @@ async def test_a_model_finds_a_deferred_tool_and_calls_it_in_the_same_answer(
     assert status == 200 and "crm__list_open_orders" in names(upstream, 2)  # found once, it stays
 
 
-async def test_a_search_that_fits_nothing_says_so_to_the_model(server: InProcessGateway, upstream: Upstream) -> None:
+async def test_a_search_that_fits_nothing_says_so_to_the_model(server: Gateway, upstream: Upstream) -> None:
     upstream.will(calling("tool_search", '{"query":"zebra"}'), up.answer())
     status, data, _ = await ask(server, "/v1/responses", input="x", tools=[{"type": "tool_search"}, WEATHER])
     assert status == 200 and [item["type"] for item in data["output"]] == [
@@ -75,7 +75,7 @@ async def test_a_search_that_fits_nothing_says_so_to_the_model(server: InProcess
     assert upstream.last.body["messages"][-1]["content"] == "No tool fits these words."
 
 
-async def test_the_callers_own_search_brings_its_tools(server: InProcessGateway, upstream: Upstream) -> None:
+async def test_the_callers_own_search_brings_its_tools(server: Gateway, upstream: Upstream) -> None:
     own = {
         "type": "tool_search",
         "execution": "client",
@@ -94,9 +94,7 @@ async def test_the_callers_own_search_brings_its_tools(server: InProcessGateway,
     assert status == 200 and "crm__list_open_orders" in names(upstream, 1)
 
 
-async def test_deferred_tools_without_a_search_are_offered_at_once(
-    server: InProcessGateway, upstream: Upstream
-) -> None:
+async def test_deferred_tools_without_a_search_are_offered_at_once(server: Gateway, upstream: Upstream) -> None:
     upstream.will(up.answer())
     await ask(server, "/v1/responses", input="x", tools=[WEATHER])
     assert names(upstream, 0) == ["weather"]

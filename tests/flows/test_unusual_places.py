@@ -20,7 +20,7 @@ from tests.flows.test_embeddings import vectors
 from tests.support import upstream as up
 from tests.support.asking import CHAT, MESSAGES, OFF, RESPONSES, send
 from tests.support.doors import body_for
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.gateways import Gateway, Serve
 from tests.support.hosted_search import scene
 from tests.support.paths import GOLDEN
 from tests.support.upstream import Upstream
@@ -74,17 +74,15 @@ def toml(upstream: Upstream, form: str = "translate") -> str:
     return "\n".join([*lines, "  model = 'm'", OFF, SETTINGS])
 
 
-async def posted(server: InProcessGateway, path: str, body: Any) -> tuple[int, str]:
+async def posted(server: Gateway, path: str, body: Any) -> tuple[int, str]:
     """Status and answer as text, a line an event."""
     status, answer, _ = await send(server, path, body)
     return status, "\n".join(orjson.dumps(each).decode() for each in (answer if isinstance(answer, list) else [answer]))
 
 
 @pytest.mark.parametrize("form", ["translate", "native"])
-async def test_no_unusual_place_of_a_request_lets_a_secret_out(
-    start_gateway: StartGateway, upstream: Upstream, form: str
-) -> None:
-    server = await start_gateway(toml(upstream, form))
+async def test_no_unusual_place_of_a_request_lets_a_secret_out(serve: Serve, upstream: Upstream, form: str) -> None:
+    server = await serve(toml(upstream, form))
     leaks, reached = [], 0
     for row in recorded("unusual_requests"):
         name, path, body = row["case"], row["path"], row["body"]
@@ -119,8 +117,8 @@ def joined(raw: str) -> str:
     return "\n".join("".join(texts) for texts in fields.values())
 
 
-async def test_no_unusual_place_of_an_answer_lets_a_secret_in(start_gateway: StartGateway, upstream: Upstream) -> None:
-    server = await start_gateway(toml(upstream))
+async def test_no_unusual_place_of_an_answer_lets_a_secret_in(serve: Serve, upstream: Upstream) -> None:
+    server = await serve(toml(upstream))
     leaks = []
     for row in recorded("unusual_answers"):
         chunks = row.get("chunks") or [{"choices": [{"index": 0, "delta": each}]} for each in row.get("deltas", ())]
@@ -146,13 +144,13 @@ PAGE = f"""<!doctype html><html><head><title>Notes {KEY}</title><meta name=descr
 </main></body></html>"""
 
 
-async def called_tool(server: InProcessGateway, tool: str, **arguments: Any) -> str:
+async def called_tool(server: Gateway, tool: str, **arguments: Any) -> str:
     return orjson.dumps((await send(server, PATH, tool_call(tool, arguments)))[1]).decode()
 
 
 @pytest.mark.slow
-async def test_no_part_of_a_result_or_page_lets_a_secret_in_nor_a_query_out(start_gateway: StartGateway) -> None:
-    async with scene(start_gateway, '[sanitize]\nroutes = ["websearch"]\n') as found:
+async def test_no_part_of_a_result_or_page_lets_a_secret_in_nor_a_query_out(serve: Serve) -> None:
+    async with scene(serve, '[sanitize]\nroutes = ["websearch"]\n') as found:
         found.provider.results = [
             {"title": SAID, "url": f"https://a.example.org/?access_token={KEY}", "content": SAID, "engine": KEY},
             {

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support import upstream as up
 from tests.support.asking import toml
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.gateways import Gateway, Serve
 from tests.support.sockets import LIMIT_S, TEXT_EVENTS, opened
 from tests.support.upstream import Exchange, Script, Upstream
 
@@ -23,9 +23,7 @@ def echo() -> Script:
     return script
 
 
-async def test_a_response_has_the_events_of_a_stream_one_a_message(
-    server: InProcessGateway, upstream: Upstream
-) -> None:
+async def test_a_response_has_the_events_of_a_stream_one_a_message(server: Gateway, upstream: Upstream) -> None:
     upstream.will(up.stream(*up.text_stream(["Hel", "lo"])))
     async with opened(server) as socket:
         events = await socket.turn(input="hello", stream=True)
@@ -38,7 +36,7 @@ async def test_a_response_has_the_events_of_a_stream_one_a_message(
 
 
 async def test_a_turn_that_is_not_stored_is_continued_from_the_connections_memory(
-    server: InProcessGateway, upstream: Upstream
+    server: Gateway, upstream: Upstream
 ) -> None:
     upstream.will(echo())
     async with opened(server) as socket:
@@ -56,7 +54,7 @@ async def test_a_turn_that_is_not_stored_is_continued_from_the_connections_memor
 
 
 async def test_a_failed_continuation_lets_go_of_what_it_continued_but_a_fork_does_not(
-    server: InProcessGateway, upstream: Upstream
+    server: Gateway, upstream: Upstream
 ) -> None:
     upstream.will(echo())
     orphan = [{"type": "function_call_output", "call_id": "call_none", "output": "x"}]
@@ -71,7 +69,7 @@ async def test_a_failed_continuation_lets_go_of_what_it_continued_but_a_fork_doe
         assert retry[-1]["error"]["code"] == "previous_response_not_found"
 
 
-async def test_a_warm_up_asks_no_model_and_can_be_continued(server: InProcessGateway, upstream: Upstream) -> None:
+async def test_a_warm_up_asks_no_model_and_can_be_continued(server: Gateway, upstream: Upstream) -> None:
     upstream.will(echo())
     async with opened(server) as socket:
         warm = await socket.turn(input=[{"role": "developer", "content": "be exact"}], generate=False, store=False)
@@ -81,7 +79,7 @@ async def test_a_warm_up_asks_no_model_and_can_be_continued(server: InProcessGat
     assert [message["content"] for message in upstream.last.body["messages"]] == ["be exact", "go"]
 
 
-async def test_lanes_run_beside_each_other_and_each_in_its_order(server: InProcessGateway, upstream: Upstream) -> None:
+async def test_lanes_run_beside_each_other_and_each_in_its_order(server: Gateway, upstream: Upstream) -> None:
     gate = asyncio.Event()
 
     async def slow(exchange: Exchange) -> None:
@@ -104,7 +102,7 @@ async def test_lanes_run_beside_each_other_and_each_in_its_order(server: InProce
 
 
 async def test_wrong_lanes_messages_and_fields_are_errors_and_the_connection_stays_open(
-    server: InProcessGateway, upstream: Upstream
+    server: Gateway, upstream: Upstream
 ) -> None:
     upstream.will(echo())
     async with opened(server) as socket:
@@ -128,9 +126,7 @@ async def test_wrong_lanes_messages_and_fields_are_errors_and_the_connection_sta
         await socket.answer(input="still here")
 
 
-async def test_steering_is_declined_and_a_cancelled_response_says_so(
-    server: InProcessGateway, upstream: Upstream
-) -> None:
+async def test_steering_is_declined_and_a_cancelled_response_says_so(server: Gateway, upstream: Upstream) -> None:
     upstream.will(up.silent(upstream, *up.text_stream()[:2]), echo())
     async with opened(server) as socket:
         await socket.create(input="hi")
@@ -148,9 +144,7 @@ async def test_steering_is_declined_and_a_cancelled_response_says_so(
         await socket.answer(input="next")
 
 
-async def test_a_failure_after_the_first_event_is_one_failed_response(
-    server: InProcessGateway, upstream: Upstream
-) -> None:
+async def test_a_failure_after_the_first_event_is_one_failed_response(server: Gateway, upstream: Upstream) -> None:
     upstream.will(up.stream(*up.text_stream()[:2], up.frame({"error": {"message": "broken"}})), echo())
     async with opened(server) as socket:
         events = await socket.turn(input="hi")
@@ -159,7 +153,7 @@ async def test_a_failure_after_the_first_event_is_one_failed_response(
 
 
 async def test_the_key_stands_in_a_header_alone_and_its_scope_is_checked_before_the_handshake(
-    server: InProcessGateway, upstream: Upstream
+    server: Gateway, upstream: Upstream
 ) -> None:
     chat = server.make_key("chat")
     url = server.url.replace("http", "ws", 1) + "/v1/responses"
@@ -177,10 +171,10 @@ async def test_the_key_stands_in_a_header_alone_and_its_scope_is_checked_before_
 
 
 async def test_sockets_can_be_off_which_is_426_and_are_not_below_the_ops_listener(
-    start_gateway: StartGateway, upstream: Upstream
+    serve: Serve, upstream: Upstream
 ) -> None:
-    off = await start_gateway(toml(upstream).replace("[server]", "[server]\nwebsocket = false", 1))
-    on = await start_gateway(toml(upstream))
+    off = await serve(toml(upstream).replace("[server]", "[server]\nwebsocket = false", 1))
+    on = await serve(toml(upstream))
     async with aiohttp.ClientSession() as session:
         for url, server, status in (
             (off.url, off, 426), (on.ops_url + "/api", on, 405),
@@ -194,10 +188,8 @@ async def test_sockets_can_be_off_which_is_426_and_are_not_below_the_ops_listene
             assert answer.status == 405 and answer.headers["Allow"] == "POST"
 
 
-async def test_a_key_has_so_many_sockets_and_a_place_becomes_free(
-    start_gateway: StartGateway, upstream: Upstream
-) -> None:
-    server = await start_gateway(toml(upstream).replace("[server]", "[server]\nwebsocket_per_key = 1", 1))
+async def test_a_key_has_so_many_sockets_and_a_place_becomes_free(serve: Serve, upstream: Upstream) -> None:
+    server = await serve(toml(upstream).replace("[server]", "[server]\nwebsocket_per_key = 1", 1))
     async with opened(server):
         with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
             async with opened(server):
@@ -213,7 +205,7 @@ async def test_a_key_has_so_many_sockets_and_a_place_becomes_free(
 
 
 @pytest.mark.slow
-async def test_a_drain_lets_turns_finish_says_so_and_closes(server: InProcessGateway, upstream: Upstream) -> None:
+async def test_a_drain_lets_turns_finish_says_so_and_closes(server: Gateway, upstream: Upstream) -> None:
     gate = asyncio.Event()
 
     async def slow(exchange: Exchange) -> None:
@@ -240,10 +232,10 @@ async def test_a_drain_lets_turns_finish_says_so_and_closes(server: InProcessGat
 
 
 async def test_a_placeholder_of_a_turn_that_is_not_stored_becomes_its_value_in_the_next(
-    start_gateway: StartGateway, upstream: Upstream
+    serve: Serve, upstream: Upstream
 ) -> None:
     more = "\n[sanitize]\nroutes = ['responses']\nprofile = 'reversible'\n[guardrail]\nenabled = 'off'\n"
-    server = await start_gateway(toml(upstream) + more)
+    server = await serve(toml(upstream) + more)
     upstream.will(up.stream(*up.text_stream(["I wrote to [EMA", "IL_1]."])))
     async with opened(server) as socket:
         first = await socket.answer(input="write to jane@posthaus.org", store=False)

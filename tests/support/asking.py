@@ -10,7 +10,7 @@ import openai
 import orjson
 
 from tests.support.gateway_process import GatewayProcess
-from tests.support.gateways import InProcessGateway
+from tests.support.gateways import Gateway
 from tests.support.upstream import Upstream
 from tests.support.web_tools import tool_call
 
@@ -38,7 +38,7 @@ def toml(*upstreams: Upstream, more: str = "", **settings: Any) -> str:
 
 
 async def send(
-    server: InProcessGateway | GatewayProcess,
+    server: Gateway | GatewayProcess,
     path: str,
     body: Any = None,
     *,
@@ -76,7 +76,7 @@ def events_of(raw: bytes) -> list[Any]:
 
 
 async def call_tool(
-    server: InProcessGateway | GatewayProcess,
+    server: Gateway | GatewayProcess,
     tool: str,
     arguments: Any = None,
     *,
@@ -90,12 +90,12 @@ async def call_tool(
     return result["isError"], orjson.loads(result["content"][0]["text"])["data"]
 
 
-async def ask(server: InProcessGateway, path: str = CHAT, **body: Any) -> tuple[int, Any, Any]:
+async def ask(server: Gateway, path: str = CHAT, **body: Any) -> tuple[int, Any, Any]:
     """`send` with what a body must have: chat's own and another's fields are left alone by the other routes."""
     return await send(server, path, {**ASK, **body})
 
 
-async def ask_stream(server: InProcessGateway, **body: Any) -> tuple[int, list[Any]]:
+async def ask_stream(server: Gateway, **body: Any) -> tuple[int, list[Any]]:
     """Status and decoded events; None stands for `[DONE]`. An error answer is its one event."""
     async with asyncio.timeout(LIMIT_S), aiohttp.ClientSession() as session:
         url = server.url + "/v1/chat/completions"
@@ -109,7 +109,7 @@ async def ask_stream(server: InProcessGateway, **body: Any) -> tuple[int, list[A
             return 200, [None if frame == b"data: [DONE]" else orjson.loads(frame[6:]) for frame in frames]
 
 
-def official(server: InProcessGateway, key: str = "") -> Any:
+def official(server: Gateway, key: str = "") -> Any:
     """openai-python for a gateway. Any: the types of its answers are unions of dozens."""
     return openai.AsyncOpenAI(base_url=server.url + "/v1", api_key=key or server.key, max_retries=0)
 

@@ -26,7 +26,7 @@ from gateway.access.usage import read_usage
 from gateway.shared_state.sqlite_state import STATE_FILE
 from tests.support import upstream as up
 from tests.support.asking import CHAT, MCP, MESSAGES, RESPONSES, events_of, send, toml
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.gateways import Gateway, Serve
 from tests.support.hosted_search import SEARCH, Provider, search
 from tests.support.pieces import pieces_of
 from tests.support.sockets import ENDS, Socket, opened
@@ -219,7 +219,7 @@ def _call_pieces(call: dict[str, Any]) -> list[bytes]:
 class Stage:
     """A gateway between what is scripted and who asks."""
 
-    server: InProcessGateway
+    server: Gateway
     model: Upstream
     search: Provider
     play: Play = field(default_factory=Play)
@@ -330,9 +330,7 @@ class Stage:
 
 
 @asynccontextmanager
-async def staged(
-    start_gateway: StartGateway, more: str = "", server: str = "", **settings: Any
-) -> AsyncIterator[Stage]:
+async def staged(serve: Serve, more: str = "", server: str = "", **settings: Any) -> AsyncIterator[Stage]:
     """A stage whose gateway has `more` configuration, and these lines of the table `server`; `settings` are those of
     the model's upstream."""
     async with AsyncExitStack() as stack:
@@ -346,7 +344,7 @@ async def staged(
         )
         own = toml(model, **settings).replace("[server]", f"[server]\n{server}", 1)
         tables += _native(model, settings)
-        stage = Stage(await start_gateway(own + tables + more), model, provider)
+        stage = Stage(await serve(own + tables + more), model, provider)
         stage.will(Play())
         yield stage
 
@@ -447,7 +445,7 @@ def body_for(path: str, text: str = "hello", **more: Any) -> dict[str, Any]:
     return {"model": "SvcLLM", "messages": [{"role": "user", "content": text}], **limit, **more}
 
 
-async def told_by(server: InProcessGateway, path: str, text: str = "hello", **more: Any) -> "Told":
+async def told_by(server: Gateway, path: str, text: str = "hello", **more: Any) -> "Told":
     """What one of the routes answers, whole or streamed. `more`: fields of the body."""
     status, answer, _ = await send(server, path, body_for(path, text, **more))
     shown = orjson.dumps(answer).decode()

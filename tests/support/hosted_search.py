@@ -17,7 +17,7 @@ from aiohttp import web
 from gateway.embedded.servers import Embedded, EmbeddedUpstream
 from tests.support import upstream as up
 from tests.support.asking import OFF, send, toml
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.gateways import Gateway
 from tests.support.talks import whole_chat
 from tests.support.upstream import Script, Upstream, scripted_upstream
 from tests.support.websites import Site, serving
@@ -65,7 +65,7 @@ class Provider:
 
 @dataclass
 class Scene:
-    server: InProcessGateway
+    server: Gateway
     model: Upstream
     provider: Provider
     site: Site
@@ -79,7 +79,7 @@ class Scene:
 
 @asynccontextmanager
 async def scene(
-    start_gateway: StartGateway,
+    serve: Callable[..., Awaitable[Gateway]],
     more: str = "",
     fallback: Sequence[str] = (),
     embedded: bool = False,
@@ -109,7 +109,7 @@ async def scene(
             if embedded
             else toml(*before, model, **settings).replace(OFF, f"\n  weight = {int(not before)}{OFF}")
         )
-        server = await start_gateway(models + tables + more, Embedded(llm=llm))
+        server = await serve(models + tables + more, Embedded(llm=llm))
         yield Scene(server, model, provider, site)
 
 

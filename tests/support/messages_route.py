@@ -6,7 +6,7 @@ from typing import Any
 import aiohttp
 import orjson
 
-from tests.support.gateways import InProcessGateway
+from tests.support.gateways import Gateway
 
 LIMIT_S = 10
 MODEL: dict[str, Any] = {"model": "SvcLLM", "max_tokens": 100}
@@ -16,7 +16,7 @@ PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgG
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}}
 
 
-async def raw_stream(server: InProcessGateway, **body: Any) -> list[Any]:
+async def raw_stream(server: Gateway, **body: Any) -> list[Any]:
     async with (
         asyncio.timeout(LIMIT_S),
         aiohttp.ClientSession(headers=server.headers) as session,

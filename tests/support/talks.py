@@ -12,7 +12,7 @@ from typing import Any
 import aiohttp
 import orjson
 
-from tests.support.gateways import InProcessGateway
+from tests.support.gateways import Gateway
 
 LIMIT_S = 20
 ROUTES = ("chat", "responses", "chained", "messages")
@@ -52,7 +52,7 @@ class Talk:
     """One conversation. `more`: fields of every request."""
 
     def __init__(
-        self, server: InProcessGateway, route: str, *, stream: bool = False, careful: bool = False, **more: Any
+        self, server: Gateway, route: str, *, stream: bool = False, careful: bool = False, **more: Any
     ) -> None:
         self._server, self._route, self._stream, self._careful = server, route, stream, careful
         self._path = _PATHS.get(route, "/v1/responses")
@@ -63,7 +63,7 @@ class Talk:
         self.last = Turn(0, None)
         self._key = server.key
 
-    def move_to(self, server: InProcessGateway, key: str) -> None:
+    def move_to(self, server: Gateway, key: str) -> None:
         """Go on with another gateway, or with another key."""
         self._server, self._key = server, key
 
