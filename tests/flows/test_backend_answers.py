@@ -35,10 +35,8 @@ ENDS = {
 @pytest.mark.parametrize("stream", MODES)
 @pytest.mark.parametrize("number", range(3))
 @pytest.mark.parametrize("word", ENDS)
-async def test_every_end_has_the_word_of_its_class(
-    server: Gateway, upstream: Upstream, word: str, number: int, stream: bool
-) -> None:
-    upstream.will(answer_of({"content": "Some text"}, word, stream=stream))
+async def test_every_end_has_the_word_of_its_class(server: Gateway, word: str, number: int, stream: bool) -> None:
+    server.upstream.will(answer_of({"content": "Some text"}, word, stream=stream))
     turn = await Talk(server, ROUTES[number], stream=stream, tools=[]).say("hi")
     assert (turn.status, turn.end) == (200, ENDS[word][number])
 
@@ -56,11 +54,9 @@ async def test_an_end_that_is_a_failure_or_that_nobody_knows_is_an_error(
 
 @pytest.mark.parametrize("stream", MODES)
 @pytest.mark.parametrize("route", ROUTES)
-async def test_an_error_in_an_answer_has_its_status_and_words(
-    server: Gateway, upstream: Upstream, route: str, stream: bool
-) -> None:
+async def test_an_error_in_an_answer_has_its_status_and_words(server: Gateway, route: str, stream: bool) -> None:
     error = {"error": {"type": "invalid_request_error", "message": "min_p must be below 1", "param": "min_p"}}
-    upstream.will(up.stream(up.frame(error), up.DONE) if stream else up.answer([error]))
+    server.upstream.will(up.stream(up.frame(error), up.DONE) if stream else up.answer([error]))
     turn = await Talk(server, route, stream=stream, tools=[]).say("hi")
     assert turn.status == 400 and turn.raw["error"]["message"] == "min_p must be below 1"
 
@@ -91,10 +87,8 @@ async def test_a_conversation_that_is_too_long_is_told_so_that_agents_compact(
     ("headers", "wait"),
     [({"Retry_After": "3.4"}, "4"), ({"retry_after_ms": "1500"}, "2"), ({"Retry_After": "-2"}, None)],
 )
-async def test_a_wait_is_told_in_whole_seconds(
-    server: Gateway, upstream: Upstream, headers: dict[str, str], wait: str | None
-) -> None:
-    upstream.will(up.answer({"error": {"message": "busy"}}, status=429, **headers))
+async def test_a_wait_is_told_in_whole_seconds(server: Gateway, headers: dict[str, str], wait: str | None) -> None:
+    server.upstream.will(up.answer({"error": {"message": "busy"}}, status=429, **headers))
     status, _, told = await ask(server)
     assert (status, told.get("Retry-After")) == (429, wait)
 
@@ -119,11 +113,9 @@ async def test_cached_and_written_tokens_and_what_else_is_counted_reach_each_rou
 
 
 @pytest.mark.parametrize("stream", MODES)
-async def test_members_that_nobody_knows_reach_the_chat_client(
-    server: Gateway, upstream: Upstream, stream: bool
-) -> None:
+async def test_members_that_nobody_knows_reach_the_chat_client(server: Gateway, stream: bool) -> None:
     message = {"content": "A map.", "pictures": [{"url": "data:image/png;base64,iVBORw0KGgo="}], "mood": "calm"}
-    upstream.will(answer_of(message, stream=stream, sources=["https://a.example"], service_tier="flex"))
+    server.upstream.will(answer_of(message, stream=stream, sources=["https://a.example"], service_tier="flex"))
     turn = await Talk(server, "chat", stream=stream, tools=[]).say("hi")
     told = turn.raw["choices"][0]["message"]
     assert (told["pictures"], told["mood"]) == (message["pictures"], "calm")
@@ -145,16 +137,14 @@ async def other_upstream() -> AsyncIterator[Upstream]:
         yield made
 
 
-async def test_another_upstream_gets_nothing_of_the_first_ones_thoughts(
-    serve: Serve, upstream: Upstream, other_upstream: Upstream
-) -> None:
-    server = await serve(toml(upstream, other_upstream))
+async def test_another_upstream_gets_nothing_of_the_first_ones_thoughts(serve: Serve, other_upstream: Upstream) -> None:
+    server = await serve(toml(serve.upstream, other_upstream))
     message = {"reasoning_content": "Hm.", "x_state": 1, "tool_calls": [call(0, seal="s")]}
-    for each in (upstream, other_upstream):
+    for each in (serve.upstream, other_upstream):
         each.will(up.answer(up.completion(None, "tool_calls", **message)), up.answer({}, status=500))
     talk = Talk(server, "chat")
     await talk.say("hi")
-    first, second = (upstream, other_upstream) if upstream.seen else (other_upstream, upstream)
+    first, second = (serve.upstream, other_upstream) if serve.upstream.seen else (other_upstream, serve.upstream)
     second.will(up.answer())
     turn = await talk.give("result")
     sent = [each["messages"][1] for each in (first.last.body, second.last.body)]
@@ -169,10 +159,8 @@ async def test_a_compressed_body_is_read_and_one_that_is_too_long_is_not(server:
         assert (await send(server, "/v1/responses", raw, Content_Encoding="gzip"))[0] == status
 
 
-async def test_a_fault_of_an_upstream_is_told_to_the_operator_without_its_address(
-    serve: Serve, upstream: Upstream
-) -> None:
-    upstream.will(up.answer())
+async def test_a_fault_of_an_upstream_is_told_to_the_operator_without_its_address(serve: Serve) -> None:
+    serve.upstream.will(up.answer())
     gone = Upstream()
     gone.url = "http://127.0.0.1:1/v1"
     server = await serve(toml(gone))

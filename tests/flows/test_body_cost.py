@@ -79,16 +79,14 @@ async def test_embeddings_take_half_the_text_of_other_routes(serve: Serve) -> No
 
 @pytest.mark.parametrize("route", ["chat", "responses", "messages"])
 @pytest.mark.parametrize("mib", [4, pytest.param(26, marks=pytest.mark.slow)])
-async def test_what_coding_agents_send_reaches_the_model(
-    serve: Serve, upstream: up.Upstream, route: str, mib: int
-) -> None:
+async def test_what_coding_agents_send_reaches_the_model(serve: Serve, route: str, mib: int) -> None:
     """A conversation of 4 MB made of calls and results, and an image of 20 MB."""
-    server = await serve(upstream_toml(upstream.url) + _SANITIZED)
-    upstream.will(up.answer())
+    server = await serve(upstream_toml(serve.upstream.url) + _SANITIZED)
+    serve.upstream.will(up.answer())
     raw = body(route, mib * MIB)
     status, answer, _ = await send(server, ROUTES[route], raw)
     assert status == 200, answer
-    messages = upstream.last.body["messages"]
+    messages = serve.upstream.last.body["messages"]
     assert len(messages) > 300 and "ops@posthaus.com" not in orjson.dumps(messages).decode()
     if mib == 26:
         assert messages[-1]["content"][-1]["image_url"]["url"] == "data:image/png;base64," + image(25 * MIB)
@@ -103,11 +101,9 @@ async def test_a_completed_event_of_a_native_upstream_of_1_5_mb_passes(serve: Se
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-async def test_an_answer_above_the_upstreams_limit_is_an_error_that_names_it(
-    serve: Serve, upstream: up.Upstream, streamed: bool
-) -> None:
-    server = await serve(upstream_toml(upstream.url) + "max_answer_bytes = 100000\n")
-    upstream.will(up.answer(up.completion("word " * 30_000)))
+async def test_an_answer_above_the_upstreams_limit_is_an_error_that_names_it(serve: Serve, streamed: bool) -> None:
+    server = await serve(upstream_toml(serve.upstream.url) + "max_answer_bytes = 100000\n")
+    serve.upstream.will(up.answer(up.completion("word " * 30_000)))
     status, answer, _ = await send(server, "/v1/chat/completions", {**CHAT, "stream": streamed})
     assert status == 502 and "100000 bytes (max_answer_bytes)" in answer["error"]["message"]
 

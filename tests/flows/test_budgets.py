@@ -55,16 +55,14 @@ async def test_headers_tell_what_is_left(serve: Serve, upstream: Upstream) -> No
     assert "RateLimit" not in told and "x-ratelimit-limit-requests" not in told
 
 
-async def test_a_stream_is_settled_by_its_usage_and_an_aborted_one_by_what_was_sent(
-    serve: Serve, upstream: Upstream
-) -> None:
-    upstream.will(stream(*text_stream()), answer())
-    gateway = await serve(upstream_toml(upstream.url))
+async def test_a_stream_is_settled_by_its_usage_and_an_aborted_one_by_what_was_sent(serve: Serve) -> None:
+    serve.upstream.will(stream(*text_stream()), answer())
+    gateway = await serve(upstream_toml(serve.upstream.url))
     key = gateway.make_key(tokens_per_day=10_000)
     status, told, text = await ask(gateway, key, stream=True, max_tokens=4000)
     assert status == 200 and "stop" in str(text) and '"tokens-day";r=8967' in told["RateLimit"]
     assert await left(gateway, key) == 10_000 - 2 * USED
-    upstream.will(silent(upstream, chunk({"content": "w" * 4000})), answer())
+    serve.upstream.will(silent(serve.upstream, chunk({"content": "w" * 4000})), answer())
     async with aiohttp.ClientSession() as session:
         reply = await session.post(
             f"{gateway.url}/v1/chat/completions",
@@ -73,7 +71,7 @@ async def test_a_stream_is_settled_by_its_usage_and_an_aborted_one_by_what_was_s
         )
         await reply.content.readany()
         reply.close()
-    await asyncio.wait_for(upstream.released.wait(), 10)
+    await asyncio.wait_for(serve.upstream.released.wait(), 10)
     await until(lambda: not len(gateway.in_flight), 10)
     assert 10_000 - 2100 < await left(gateway, key) < 10_000 - 900
 

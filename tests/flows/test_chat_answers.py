@@ -13,10 +13,8 @@ from tests.support.upstream import Upstream
 # --- answers ----------------------------------------------------------------------------------------------------------
 
 
-async def test_a_whole_answer_has_the_public_model_usage_and_where_it_came_from(
-    server: Gateway, upstream: Upstream
-) -> None:
-    upstream.will(up.answer())
+async def test_a_whole_answer_has_the_public_model_usage_and_where_it_came_from(server: Gateway) -> None:
+    server.upstream.will(up.answer())
     status, data, headers = await ask(server, model="assistant", user="someone@posthaus.org", api_base="http://evil/")
     assert status == 200
     assert (data["model"], data["object"]) == ("SvcLLM", "chat.completion")
@@ -29,10 +27,10 @@ async def test_a_whole_answer_has_the_public_model_usage_and_where_it_came_from(
     assert fields["model"] == "up-model" and fields["attempts"] == 1 and fields["latency_ms"] > 0
     assert data["usage"] == {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
     assert float(headers["x-gateway-overhead-ms"]) >= 0 and headers["openai-processing-ms"].isdigit()
-    sent = upstream.last.body
+    sent = server.upstream.last.body
     assert sent["model"] == "up-model" and "api_base" not in sent
     assert sent["user"].startswith("user_") and "someone" not in sent["user"]
-    assert "Bearer" not in upstream.last.headers.get("authorization", "")
+    assert "Bearer" not in server.upstream.last.headers.get("authorization", "")
     assert "someone" not in server.log_text() and sent["user"] in server.log_text()
 
 
@@ -107,18 +105,16 @@ async def test_what_is_around_json_goes(serve: Serve, upstream: Upstream, path: 
 
 
 @pytest.mark.parametrize(("path", "speaks"), JSON_DOORS)
-async def test_an_answer_that_is_no_json_is_asked_for_once_more(
-    serve: Serve, upstream: Upstream, path: str, speaks: str
-) -> None:
-    server = await json_door(serve, upstream, path, speaks)
+async def test_an_answer_that_is_no_json_is_asked_for_once_more(serve: Serve, path: str, speaks: str) -> None:
+    server = await json_door(serve, serve.upstream, path, speaks)
     none = json_answer(path, speaks, "Sure! {Here} it is")
-    upstream.will(none, json_answer(path, speaks, '{"a": 1}'))
+    serve.upstream.will(none, json_answer(path, speaks, '{"a": 1}'))
     status, data, _ = await ask(server, path, **JSON_FORMS[path])
-    assert status == 200 and json_text(path, data) == '{"a": 1}' and len(upstream.seen) == 2
-    upstream.will(none, none)
+    assert status == 200 and json_text(path, data) == '{"a": 1}' and len(serve.upstream.seen) == 2
+    serve.upstream.will(none, none)
     status, data, _ = await ask(server, path, **JSON_FORMS[path])
-    assert (status, data["error"]["code"]) == (502, "invalid_json_answer") and len(upstream.seen) == 4
-    upstream.will(json_answer(path, speaks, "cut {", "length"))
+    assert (status, data["error"]["code"]) == (502, "invalid_json_answer") and len(serve.upstream.seen) == 4
+    serve.upstream.will(json_answer(path, speaks, "cut {", "length"))
     assert (await ask(server, path, **JSON_FORMS[path]))[0] == 200
 
 
@@ -140,11 +136,9 @@ def json_stream(path: str, speaks: str, text: str) -> up.Script:
 
 @pytest.mark.parametrize(("path", "speaks"), JSON_DOORS)
 @pytest.mark.parametrize("text", ['{"a": 1}', 'Here: {"a": 1}', "nope"])
-async def test_a_stream_says_where_it_is_no_json(
-    serve: Serve, upstream: Upstream, path: str, speaks: str, text: str
-) -> None:
-    server = await json_door(serve, upstream, path, speaks)
-    upstream.will(json_stream(path, speaks, text))
+async def test_a_stream_says_where_it_is_no_json(serve: Serve, path: str, speaks: str, text: str) -> None:
+    server = await json_door(serve, serve.upstream, path, speaks)
+    serve.upstream.will(json_stream(path, speaks, text))
     status, events, _ = await send(server, path, {**ASK, "stream": True, **JSON_FORMS[path]})
     assert status == 200 and ("is no JSON, or has words" in str(events[-3:])) == (text != '{"a": 1}')
 
@@ -181,10 +175,8 @@ async def test_a_text_model_needs_the_chat_scope_though_ocr_opens_the_route(serv
 
 
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses"])
-async def test_a_stream_tells_in_its_headers_what_its_first_event_took(
-    server: Gateway, upstream: Upstream, path: str
-) -> None:
-    upstream.will(up.stream(*up.text_stream()))
+async def test_a_stream_tells_in_its_headers_what_its_first_event_took(server: Gateway, path: str) -> None:
+    server.upstream.will(up.stream(*up.text_stream()))
     body = {"model": "SvcLLM", "stream": True, "messages": [{"role": "user", "content": "x"}], "input": "x"}
     del body["input" if "chat" in path else "messages"]
     status, _, headers = await send(server, path, body)

@@ -110,24 +110,20 @@ LATE: dict[str, up.Script] = {
 
 
 @pytest.mark.parametrize("script", LATE.values(), ids=LATE)
-async def test_a_fault_in_mid_stream_is_an_error_event_never_a_clean_end(
-    server: Gateway, upstream: Upstream, script: up.Script
-) -> None:
-    upstream.will(script)
+async def test_a_fault_in_mid_stream_is_an_error_event_never_a_clean_end(server: Gateway, script: up.Script) -> None:
+    server.upstream.will(script)
     status, events = await ask_stream(server)
     assert status == 200 and said(events) == "Hello"
     assert None not in events and not any(c["finish_reason"] for e in events[:-1] for c in e["choices"])
     assert isinstance(events[-1]["error"]["message"], str) and isinstance(events[-1]["error"]["code"], str)
 
 
-async def test_a_stream_that_stalls_is_ended_with_an_error_and_let_go(
-    hasty_server: Gateway, upstream: Upstream
-) -> None:
-    upstream.will(up.silent(upstream, *BEGUN))
+async def test_a_stream_that_stalls_is_ended_with_an_error_and_let_go(hasty_server: Gateway) -> None:
+    hasty_server.upstream.will(up.silent(hasty_server.upstream, *BEGUN))
     status, events = await ask_stream(hasty_server)
     assert status == 200 and events[-1]["error"]["code"] == "upstream_timeout" and None not in events
     async with asyncio.timeout(10):
-        await upstream.released.wait()
+        await hasty_server.upstream.released.wait()
 
 
 async def test_an_upstream_that_gives_fewer_choices_than_asked_is_no_fault(server: Gateway, upstream: Upstream) -> None:

@@ -138,11 +138,9 @@ async def test_a_value_split_over_pieces_is_masked(cleaning: Gateway, upstream: 
     assert all(event.keys() == {"type", "index"} for event in told.events if event.get("type") == "content_block_stop")
 
 
-async def test_relayed_chunks_keep_their_escapes_and_scripts_beside_what_is_masked(
-    cleaning: Gateway, upstream: Upstream
-) -> None:
+async def test_relayed_chunks_keep_their_escapes_and_scripts_beside_what_is_masked(cleaning: Gateway) -> None:
     pieces = ["Grüße, ", "die Karte:\n", "„4539 14", "88 0343 6467“ ", 'und "mehr"\\ ', "größer ", "日本 ", "end"]
-    upstream.will(up.stream(*up.text_stream(pieces)))
+    cleaning.upstream.will(up.stream(*up.text_stream(pieces)))
     _, events = await ask_stream(cleaning)
     assert said(events) == "".join(pieces).replace(CARD, "[REDACTED:CREDIT_CARD]")
 
@@ -194,13 +192,11 @@ async def test_a_blocked_chat_stream_tells_its_usage_when_asked(blocking: Gatewa
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_an_answer_that_went_on_without_the_guardrail_says_so(
-    serve: Serve, upstream: Upstream, stream: bool
-) -> None:
+async def test_an_answer_that_went_on_without_the_guardrail_says_so(serve: Serve, stream: bool) -> None:
     more = '[guardrail]\nenabled = "on"\non_failure = "open"\n[sanitize]\nroutes = ["chat"]\n'
-    server = await serve(toml(upstream) + more)
-    no_judgement = up.answer(up.completion("I would rather not say."))
-    upstream.will(no_judgement, up.stream(*up.text_stream(["fine"])) if stream else up.answer(up.completion("fine")))
+    server = await serve(toml(serve.upstream) + more)
+    fine = up.stream(*up.text_stream(["fine"])) if stream else up.answer(up.completion("fine"))
+    serve.upstream.will(up.answer(up.completion("I would rather not say.")), fine)
     asked = {"model": "SvcLLM", "stream": stream, "messages": user("who is the patient")}
     status, answer, headers = await send(server, "/v1/chat/completions", asked)
     assert (status, headers["X-Gateway-Guardrail"]) == (200, "unavailable") and "fine" in str(answer)
@@ -213,14 +209,12 @@ async def test_an_answer_that_went_on_without_the_guardrail_says_so(
         assert fields["sanitization"] == {"redacted": {}, "flagged": {}, "guardrail": "unavailable"}
 
 
-async def test_the_guardrail_judges_what_the_detectors_left_and_is_told_in_the_status(
-    serve: Serve, upstream: Upstream
-) -> None:
-    server = await serve(toml(upstream) + GUARDED.replace("[sanitize]", '[sanitize]\nprofile = "strict"'))
+async def test_the_guardrail_judges_what_the_detectors_left_and_is_told_in_the_status(serve: Serve) -> None:
+    server = await serve(toml(serve.upstream) + GUARDED.replace("[sanitize]", '[sanitize]\nprofile = "strict"'))
     found = json.dumps({"findings": [{"type": "PERSON", "value": "Ada Private"}]})
-    upstream.will(up.answer(up.completion(found)), up.answer(up.completion("fine")))
+    serve.upstream.will(up.answer(up.completion(found)), up.answer(up.completion("fine")))
     status, _, _ = await ask(server, messages=user(f"patient Ada Private pays with {CARD}"))
-    judged, sent = (seen.body for seen in upstream.seen[:2])
+    judged, sent = (seen.body for seen in serve.upstream.seen[:2])
     assert "[REDACTED:CREDIT_CARD]" in judged["messages"][-1]["content"] and not re.search(r"\b4539\b", str(judged))
     assert sent["messages"][0]["content"] == "patient [REDACTED:PERSON] pays with [REDACTED:CREDIT_CARD]"
     assert status == 200 and (await call_tool(server, "search_status"))[1]["guardrail"]["status"] == "ok"
@@ -248,11 +242,9 @@ async def test_what_is_flagged_is_counted_once_beside_earlier_turns(serve: Serve
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_what_an_upstream_says_of_a_refused_request_is_masked(
-    cleaning: Gateway, upstream: Upstream, stream: bool
-) -> None:
+async def test_what_an_upstream_says_of_a_refused_request_is_masked(cleaning: Gateway, stream: bool) -> None:
     words = {"message": f"card {CARD} is not allowed", "code": "4539148803436467", "param": "4539148803436467"}
-    upstream.will(up.answer({"error": words}, status=400))
+    cleaning.upstream.will(up.answer({"error": words}, status=400))
     if stream:
         _, events = await ask_stream(cleaning)
         error = next(event["error"] for event in events if event and "error" in event)

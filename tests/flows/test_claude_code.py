@@ -60,9 +60,7 @@ async def start(serve: Serve, upstream: Upstream) -> Gateway:
     return await serve(toml(upstream).replace("['assistant']", "['claude-alias']"))
 
 
-async def test_claude_code_runs_its_tool_and_ends_with_the_answer(
-    serve: Serve, upstream: Upstream, tmp_path: Path, claude: Path
-) -> None:
+async def test_claude_code_runs_its_tool_and_ends_with_the_answer(serve: Serve, tmp_path: Path, claude: Path) -> None:
     (tmp_path / "note.txt").write_text("the number is 4711\n")
 
     async def reading(exchange: up.Exchange) -> None:
@@ -79,11 +77,11 @@ async def test_claude_code_runs_its_tool_and_ends_with_the_answer(
         thought = up.chunk({"reasoning_content": "I look"})
         await up.stream(thought, *calls, up.chunk({}, "tool_calls"), up.usage_chunk(), up.DONE)(exchange)
 
-    upstream.will(reading)
-    server = await start(serve, upstream)
+    serve.upstream.will(reading)
+    server = await start(serve, serve.upstream)
     code, result = await run_claude(claude, server, tmp_path, "Which number is in note.txt?", "--allowedTools", "Read")
     assert (code, result) == (0, "It is 4711.")
-    bodies = [seen.body for seen in upstream.seen]
+    bodies = [seen.body for seen in serve.upstream.seen]
     assert bodies[-1]["messages"][-1]["role"] == "tool" and bodies[-1]["messages"][0]["role"] == "system"
     assert "x-anthropic-billing-header" not in str(bodies) and "device_id" not in str(bodies)
     assert {tool["function"]["name"] for tool in bodies[0]["tools"]} >= {"Read", "Bash", "Edit"}
@@ -207,10 +205,8 @@ async def test_the_web_search_of_claude_code_is_run_here(serve: Serve, tmp_path:
         assert set(stage.provider.asked) == {"capital of France"}
 
 
-async def test_claude_code_tells_that_the_upstream_died(
-    serve: Serve, upstream: Upstream, tmp_path: Path, claude: Path
-) -> None:
-    upstream.will(up.answer({"error": {"message": "no such thing"}}, status=400))
-    server = await start(serve, upstream)
+async def test_claude_code_tells_that_the_upstream_died(serve: Serve, tmp_path: Path, claude: Path) -> None:
+    serve.upstream.will(up.answer({"error": {"message": "no such thing"}}, status=400))
+    server = await start(serve, serve.upstream)
     code, result = await run_claude(claude, server, tmp_path, "hello")
     assert code != 0 and "no such thing" in result

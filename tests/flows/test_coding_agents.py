@@ -89,12 +89,10 @@ bearer_token_env_var = "GATEWAY_KEY"
     return home
 
 
-async def test_an_image_that_codex_looks_at_reaches_the_model(
-    server: Gateway, upstream: Upstream, tmp_path: Path
-) -> None:
+async def test_an_image_that_codex_looks_at_reaches_the_model(server: Gateway, tmp_path: Path) -> None:
     codex, seen = agent("@openai", "codex-*/vendor/*/bin/codex"), list[Any]()
     shutil.copy(GOLDEN / "ocr-sample.png", tmp_path / "a.png")
-    upstream.will(model(seen, ("view_image", json.dumps({"path": str(tmp_path / "a.png")}))))
+    server.upstream.will(model(seen, ("view_image", json.dumps({"path": str(tmp_path / "a.png")}))))
     home = codex_home(tmp_path, server)
     printed = await output_of([codex, *EXEC, "look"], tmp_path, CODEX_HOME=str(home), GATEWAY_KEY=server.key)
     assert "All done." in printed
@@ -103,11 +101,9 @@ async def test_an_image_that_codex_looks_at_reaches_the_model(
     assert parts[-1]["image_url"]["url"].startswith("data:image/")
 
 
-async def test_codex_finds_a_deferred_tool_by_its_own_search_and_calls_it(
-    server: Gateway, upstream: Upstream, tmp_path: Path
-) -> None:
+async def test_codex_finds_a_deferred_tool_by_its_own_search_and_calls_it(server: Gateway, tmp_path: Path) -> None:
     codex, seen = agent("@openai", "codex-*/vendor/*/bin/codex"), list[Any]()
-    upstream.will(model(seen, ("tool_search", '{"query":"search status"}'), ("search_status", "{}")))
+    server.upstream.will(model(seen, ("tool_search", '{"query":"search status"}'), ("search_status", "{}")))
     home = codex_home(
         tmp_path, server, "[features]\ntool_search = true\ntool_search_always_defer_mcp_tools = true", KNOWN_MODEL
     )
@@ -119,12 +115,10 @@ async def test_codex_finds_a_deferred_tool_by_its_own_search_and_calls_it(
     assert "server_version" in tool_results(seen[-1])[1]
 
 
-async def test_codex_applies_a_patch_that_the_model_writes_as_free_text(
-    server: Gateway, upstream: Upstream, tmp_path: Path
-) -> None:
+async def test_codex_applies_a_patch_that_the_model_writes_as_free_text(server: Gateway, tmp_path: Path) -> None:
     codex, seen = agent("@openai", "codex-*/vendor/*/bin/codex"), list[Any]()
     patch = "*** Begin Patch\n*** Add File: made.txt\n+“hello” 😀\n*** End Patch"
-    upstream.will(model(seen, ("apply_patch", json.dumps({"input": patch}))))
+    server.upstream.will(model(seen, ("apply_patch", json.dumps({"input": patch}))))
     home = codex_home(tmp_path, server, "[features]\napply_patch_freeform = true", KNOWN_MODEL)
     printed = await output_of([codex, *EXEC, "make it"], tmp_path, CODEX_HOME=str(home), GATEWAY_KEY=server.key)
     assert "All done." in printed

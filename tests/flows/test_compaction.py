@@ -48,17 +48,15 @@ async def respond(server: Gateway, items: Any, **more: Any) -> tuple[int, Any]:
     return status, data
 
 
-async def test_a_conversation_becomes_its_user_messages_and_one_sealed_item(
-    server: Gateway, upstream: Upstream
-) -> None:
-    upstream.will(summarizing("the summary's words"))
+async def test_a_conversation_becomes_its_user_messages_and_one_sealed_item(server: Gateway) -> None:
+    server.upstream.will(summarizing("the summary's words"))
     status, data = await compact(server, TALK, instructions="work well", prompt_cache_key="k")
     assert status == 200 and data["object"] == "response.compaction" and data["usage"]["total_tokens"] == 5
     kinds = [(item["type"], item.get("role")) for item in data["output"]]
     assert kinds == [("message", "user"), ("message", "user"), ("compaction", None)]
     assert data["output"][0]["content"] == [{"type": "input_text", "text": "fix the bug"}]
     assert "the summary's words" not in data["output"][-1]["encrypted_content"]
-    sent = upstream.last.body
+    sent = server.upstream.last.body
     assert "tools" not in sent and sent["messages"][0]["content"] == "work well\n\nbe exact"
     assert sent["messages"][-2] == {"role": "tool", "tool_call_id": "c7", "content": "contents of a.py"}
 
@@ -79,26 +77,22 @@ async def test_the_next_request_reads_the_summary_as_a_users_words_and_the_lates
     assert "b.py" not in json.dumps(messages) and data["output"][-1]["encrypted_content"] not in json.dumps(messages)
 
 
-async def test_a_call_without_an_output_survives_so_that_its_output_can_still_come(
-    server: Gateway, upstream: Upstream
-) -> None:
-    upstream.will(summarizing())
+async def test_a_call_without_an_output_survives_so_that_its_output_can_still_come(server: Gateway) -> None:
+    server.upstream.will(summarizing())
     _, data = await compact(server, TALK[:-1])
-    assert upstream.last.body["messages"][-2]["role"] == "user"  # chat wants no call without an output
+    assert server.upstream.last.body["messages"][-2]["role"] == "user"  # chat wants no call without an output
     status, _ = await respond(server, [*data["output"], OUTPUT])
-    assert status == 200 and upstream.last.body["messages"][-1]["content"] == "contents of a.py"
+    assert status == 200 and server.upstream.last.body["messages"][-1]["content"] == "contents of a.py"
 
 
-async def test_a_changed_a_foreign_and_another_keys_item_are_refused_with_what_to_do(
-    server: Gateway, upstream: Upstream
-) -> None:
+async def test_a_changed_a_foreign_and_another_keys_item_are_refused_with_what_to_do(server: Gateway) -> None:
     other = server.make_key("responses")
-    upstream.will(summarizing())
+    server.upstream.will(summarizing())
     _, data = await compact(server, TALK)
     item = data["output"][-1]
     token = item["encrypted_content"]
     changed = token[:-3] + ("aaa" if token[-3:] != "aaa" else "bbb")
-    upstream.seen.clear()
+    server.upstream.seen.clear()
     for bad in (changed, "gAAAAABkforeign", ""):
         status, refused = await respond(server, [{"role": "user", "content": "hi"}, {**item, "encrypted_content": bad}])
         error = refused["error"]
@@ -109,7 +103,7 @@ async def test_a_changed_a_foreign_and_another_keys_item_are_refused_with_what_t
         assert (status, refused["error"]["code"]) == (400, "invalid_encrypted_content")
     status, refused, _ = await send(server, "/v1/conversations", {"items": [item]}, key=other)
     assert (status, refused["error"]["param"]) == (400, "items[0]")
-    assert not upstream.seen
+    assert not server.upstream.seen
 
 
 async def test_a_trigger_at_the_end_is_answered_by_exactly_one_compaction_item_and_not_stored(
@@ -185,10 +179,8 @@ async def test_a_session_of_three_compactions_loses_no_tool_call(server: Gateway
 
 
 @pytest.mark.parametrize(("text", "finish"), [("", "stop"), ("half of it", "length")])
-async def test_an_empty_or_cut_summary_is_an_upstreams_error(
-    server: Gateway, upstream: Upstream, text: str, finish: str
-) -> None:
-    upstream.will(up.answer(up.completion(text, finish)))
+async def test_an_empty_or_cut_summary_is_an_upstreams_error(server: Gateway, text: str, finish: str) -> None:
+    server.upstream.will(up.answer(up.completion(text, finish)))
     status, data = await compact(server, TALK)
     assert status == 502 and "summary" in data["error"]["message"]
 
@@ -214,10 +206,8 @@ async def test_nothing_of_a_compaction_is_in_the_log(server: Gateway, upstream: 
     assert "unheard" not in log and data["output"][-1]["encrypted_content"][:40] not in log
 
 
-async def test_input_tokens_are_counted_without_asking_the_model(
-    server: Gateway, upstream: Upstream, client: Any
-) -> None:
-    upstream.will(summarizing())
+async def test_input_tokens_are_counted_without_asking_the_model(server: Gateway, client: Any) -> None:
+    server.upstream.will(summarizing())
     async with asyncio.timeout(LIMIT_S):
         few = await client.responses.input_tokens.count(model="SvcLLM", input="hello")
         tool: Any = {"type": "function", "name": "f", "description": "d " * 400, "parameters": {}}
@@ -227,4 +217,4 @@ async def test_input_tokens_are_counted_without_asking_the_model(
             model="SvcLLM", input="hello", previous_response_id=first.id
         )
     assert few.object == "response.input_tokens" and few.input_tokens < more.input_tokens
-    assert chained.input_tokens > 400 and len(upstream.seen) == 1
+    assert chained.input_tokens > 400 and len(server.upstream.seen) == 1

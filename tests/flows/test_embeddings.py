@@ -141,11 +141,9 @@ async def test_refusals_name_what_is_wrong(gateway: Gateway, upstream: Upstream)
     assert not upstream.seen
 
 
-async def test_refused_tokens_name_the_setting_of_the_client_that_sends_them(
-    gateway: Gateway, upstream: Upstream
-) -> None:
+async def test_refused_tokens_name_the_setting_of_the_client_that_sends_them(gateway: Gateway) -> None:
     for value in ([[1, 2]], [1, 2], "text"):
-        upstream.will(up.answer({"error": {"message": "input must be text"}}, status=400))
+        gateway.upstream.will(up.answer({"error": {"message": "input must be text"}}, status=400))
         code, answer = await posted(gateway, input=value)
         assert code == 400 and answer["error"]["message"].startswith("input must be text")
         assert ("check_embedding_ctx_length=False" in answer["error"]["message"]) is (value != "text")

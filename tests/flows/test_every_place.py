@@ -76,15 +76,13 @@ async def test_the_rich_bodies_pass_unchanged(serve: Serve, upstream: Upstream) 
     "place",
     [".messages[0].name", ".messages[4].tool_call_id", ".tools[0].function.name", ".stop[0]", ".metadata.customer!"],
 )
-async def test_a_name_that_cannot_be_masked_refuses_the_request_by_its_place(
-    serve: Serve, upstream: Upstream, place: str
-) -> None:
-    server, body = await serve(toml(upstream) + SETTINGS), rich("chat_request")
+async def test_a_name_that_cannot_be_masked_refuses_the_request_by_its_place(serve: Serve, place: str) -> None:
+    server, body = await serve(toml(serve.upstream) + SETTINGS), rich("chat_request")
     path = next(path for path in places(body) if shown(path) == place)
     status, answer, _ = await ask(server, **with_value(body, path, TOKEN))
     assert (status, answer["error"]["code"]) == (400, "content_filter")
     assert answer["error"]["param"] == (place[1:] if "!" not in place else "metadata: a property name")
-    assert not upstream.seen
+    assert not serve.upstream.seen
 
 
 THINKING = {"max_tokens": 100, "thinking": {"type": "enabled", "budget_tokens": 1024}}

@@ -58,21 +58,19 @@ async def test_the_text_of_a_file_is_masked_like_a_message(serve: Serve, upstrea
 
 
 @pytest.mark.slow
-async def test_an_input_file_of_responses_and_a_document_of_messages_become_their_text(
-    server: Gateway, upstream: Upstream
-) -> None:
-    upstream.will(up.answer())
+async def test_an_input_file_of_responses_and_a_document_of_messages_become_their_text(server: Gateway) -> None:
+    server.upstream.will(up.answer())
     part = {"type": "input_file", "filename": "report.pdf", "file_data": data_url(PDF)}
     asking = {"model": "SvcLLM", "input": [{"role": "user", "content": [part]}]}
     status, answer, _ = await ask(server, "/v1/responses", **asking)
     assert status == 200, answer
-    assert "# Harbour report" in sent_text(upstream)
+    assert "# Harbour report" in sent_text(server.upstream)
     source = {"type": "base64", "media_type": "application/pdf", "data": base64.b64encode(PDF).decode()}
     block = {"type": "document", "title": "The report", "source": source}
-    upstream.will(up.answer())
+    server.upstream.will(up.answer())
     status, answer, _ = await ask(server, "/v1/messages", max_tokens=9, messages=asked(block))
     assert status == 200, answer
-    assert "Content of the file The report:\n\n# Harbour report" in sent_text(upstream)
+    assert "Content of the file The report:\n\n# Harbour report" in sent_text(server.upstream)
 
 
 async def test_an_upstream_that_accepts_files_gets_them_whole(serve: Serve, upstream: Upstream) -> None:

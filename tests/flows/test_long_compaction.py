@@ -41,17 +41,15 @@ class Short:
         await up.answer(up.completion(", ".join(facts) + ","))(exchange)
 
 
-async def test_what_is_longer_than_the_context_is_summarised_in_parts_and_no_part_is_lost(
-    server: Gateway, upstream: Upstream
-) -> None:
+async def test_what_is_longer_than_the_context_is_summarised_in_parts_and_no_part_is_lost(server: Gateway) -> None:
     model = Short()
-    upstream.will(model)
+    server.upstream.will(model)
     status, made, _ = await ask(server, "/v1/responses/compact", input=talk(20))
     assert status == 200 and model.refused and model.answered >= 2
-    upstream.will(up.answer(up.completion("go on")))
+    server.upstream.will(up.answer(up.completion("go on")))
     status, _, _ = await ask(server, "/v1/responses", input=[*made["output"], {"role": "user", "content": "next"}])
     assert status == 200
-    shown = str(upstream.seen[-1].body["messages"])
+    shown = str(server.upstream.seen[-1].body["messages"])
     assert all(f"fact {number}" in shown for number in range(20))
 
 
@@ -65,14 +63,12 @@ async def test_a_conversation_that_no_number_of_parts_makes_fit_is_refused_after
     assert model.refused + model.answered <= 15
 
 
-async def test_a_count_says_that_it_is_an_estimate_until_the_models_upstream_has_counted(
-    server: Gateway, upstream: Upstream
-) -> None:
+async def test_a_count_says_that_it_is_an_estimate_until_the_models_upstream_has_counted(server: Gateway) -> None:
     text = "word " * 400
     _, first, _ = await ask(server, "/v1/responses/input_tokens", input=text)
     assert first["provider_specific_fields"] == {"usage_estimated": True}
     usage = {"prompt_tokens": 1_000, "completion_tokens": 1, "total_tokens": 1_001}
-    upstream.will(up.answer({**up.completion("done"), "usage": usage}))
+    server.upstream.will(up.answer({**up.completion("done"), "usage": usage}))
     await ask(server, "/v1/responses", input=text)
     _, second, _ = await ask(server, "/v1/responses/input_tokens", input=text)
     assert "provider_specific_fields" not in second and abs(second["input_tokens"] - 1_000) <= 10

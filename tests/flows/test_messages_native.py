@@ -160,17 +160,15 @@ async def test_a_fallback_over_chat_gets_no_signed_blocks(serve: Serve, upstream
      ("overloaded_error", 529, "overloaded_error"), ("authentication_error", 401, "api_error"),
      ("api_error", 500, "api_error")],
 )  # fmt: skip
-async def test_errors_come_in_the_interfaces_form(
-    native: Gateway, upstream: Upstream, kind: str, status: int, told: str
-) -> None:
+async def test_errors_come_in_the_interfaces_form(native: Gateway, kind: str, status: int, told: str) -> None:
     body = {"type": "error", "error": {"type": kind, "message": "words of it"}, "request_id": "req_up"}
-    upstream.will(up.answer(body, status=status))
+    native.upstream.will(up.answer(body, status=status))
     code, data, _ = await ask(native, "/v1/messages", **MODEL)
     assert code >= 400 and data["type"] == "error" and data["error"]["type"] == told
-    upstream.will(up.stream(*good_stream()[:9], up.event("error", **body)))
+    native.upstream.will(up.stream(*good_stream()[:9], up.event("error", **body)))
     events = await raw_stream(native)
     assert events[-1]["type"] == "error" and events[-1]["error"]["type"] == told
-    upstream.will(up.stream(*good_stream()[:-1]))
+    native.upstream.will(up.stream(*good_stream()[:-1]))
     assert (await raw_stream(native))[-1]["error"]["type"] == "api_error"
 
 

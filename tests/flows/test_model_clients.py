@@ -64,18 +64,16 @@ async def test_a_python_client_calls_its_tool_and_reads_the_answer(
         assert report["calls"] == [{"a": 2, "b": 3}] and report["output"] == "It is 5."
 
 
-async def test_an_image_from_a_langchain_tool_reaches_the_model_and_stays_in_the_history(
-    server: Gateway, upstream: Upstream
-) -> None:
-    look = {**CALL, "function": {"name": "look", "arguments": "{}"}}
-    upstream.will(up.answer(up.completion(None, "tool_calls", tool_calls=[look])), up.answer(up.completion("A dot.")))
+async def test_an_image_from_a_langchain_tool_reaches_the_model_and_stays_in_the_history(server: Gateway) -> None:
+    look = up.completion(None, "tool_calls", tool_calls=[{**CALL, "function": {"name": "look", "arguments": "{}"}}])
+    server.upstream.will(up.answer(look), up.answer(up.completion("A dot.")))
     image = "data:image/png;base64," + base64.b64encode((GOLDEN / "ocr-sample.png").read_bytes()).decode()
     report = await run_client(
         [python_of("clients"), str(CLIENTS / "langchain_image.py")],
         {**plan(server, "responses", False), "image": image},
     )
     assert report["output"] == ["A dot.", "A dot."]
-    sent = upstream.last.body["messages"]
+    sent = server.upstream.last.body["messages"]
     assert [message["role"] for message in sent] == ["user", "assistant", "tool", "user", "assistant", "user"]
     assert sent[2]["content"].startswith("a page") and sent[3]["content"][-1]["image_url"]["url"] == image
 

@@ -34,17 +34,15 @@ def used(server: Gateway, *by: str) -> list[Any]:
     return read_usage(server.config.state_dir / STATE_FILE, "2000-01-01", by)
 
 
-async def test_every_route_names_the_same_user_and_session(
-    server: Gateway, upstream: Upstream, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_every_route_names_the_same_user_and_session(server: Gateway, capsys: pytest.CaptureFixture[str]) -> None:
     for path, body, headers in ASKED:
-        upstream.will(up.stream(*up.text_stream()) if body.get("stream") else up.answer())
+        server.upstream.will(up.stream(*up.text_stream()) if body.get("stream") else up.answer())
         status, data, _ = await send(server, path, {"model": "SvcLLM", **body}, **headers)
         assert status == 200, data
-    upstream.will(up.answer())
+    server.upstream.will(up.answer())
     await send(server, CHAT, {"model": "SvcLLM", "messages": HELLO})
     async with opened(server, X_Session_Id="77-1") as socket:
-        upstream.will(up.stream(*up.text_stream()))
+        server.upstream.will(up.stream(*up.text_stream()))
         await socket.create(input="hi", user="9b-2c")
         while (event := await socket.event()) is not None and event["type"] not in ENDS:
             pass

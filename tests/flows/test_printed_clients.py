@@ -40,9 +40,7 @@ async def test_codex_runs_with_what_is_printed(server: Gateway, upstream: Upstre
     assert requests and all('"WS"' in line for line in requests)  # over one socket, without a retry
 
 
-async def test_the_tools_of_codex_keep_their_names_before_a_native_upstream(
-    serve: Serve, upstream: Upstream, tmp_path: Path
-) -> None:
+async def test_the_tools_of_codex_keep_their_names_before_a_native_upstream(serve: Serve, tmp_path: Path) -> None:
     """Codex asks for web search in each request: where the gateway runs it, the request goes by chat."""
     codex, seen = agent("@openai", "codex-*/vendor/*/bin/codex"), list[Any]()
 
@@ -57,8 +55,8 @@ async def test_the_tools_of_codex_keep_their_names_before_a_native_upstream(
             item = {"type": "function_call", "id": "fc_1", "call_id": "c1", "arguments": "{}", **named}
         await up.stream(*up.response_stream(up.response(item)))(exchange)
 
-    upstream.will(script)
-    server = await serve(toml(upstream, responses="'native'") + "[hosted_search]\nnative = 'upstream'\n")
+    serve.upstream.will(script)
+    server = await serve(toml(serve.upstream, responses="'native'") + "[hosted_search]\nnative = 'upstream'\n")
     home = tmp_path / "codex"
     home.mkdir()
     (home / "config.toml").write_text(printed("codex", server).split("# Then")[0])

@@ -71,10 +71,8 @@ CUTS = {
 
 
 @pytest.mark.parametrize("cut", CUTS)
-async def test_a_relayed_answer_is_the_same_wherever_it_is_cut(
-    server: Gateway, upstream: Upstream, at_once: list[int], cut: str
-) -> None:
-    upstream.will(in_steps(CUTS[cut]))
+async def test_a_relayed_answer_is_the_same_wherever_it_is_cut(server: Gateway, at_once: list[int], cut: str) -> None:
+    server.upstream.will(in_steps(CUTS[cut]))
     events = await events_of(server)
     assert said(events) == "".join(TEXTS) and events[-1] is None
     assert sum(at_once) > 20, "most of it went the short way"
@@ -101,13 +99,11 @@ async def test_a_masked_stream_goes_the_same_way_and_nothing_found_in_it_does(
     assert sum(at_once) > 20 and events[-1] is None
 
 
-async def test_a_blocked_finding_on_the_short_way_ends_the_stream_at_once(
-    serve: Serve, upstream: Upstream, at_once: list[int]
-) -> None:
+async def test_a_blocked_finding_on_the_short_way_ends_the_stream_at_once(serve: Serve, at_once: list[int]) -> None:
     more = '[sanitize]\nroutes = ["chat"]\n[sanitize.actions.responses]\nSECRET = "block"\n'
-    server = await serve(upstream_toml(upstream.url) + more)
+    server = await serve(upstream_toml(serve.upstream.url) + more)
     begun = up.text_stream([*TEXTS, "the key is ", TOKEN + " and", " more ", "words ", "here "])[:-3]
-    upstream.will(in_steps(begun, b"", stays_s=30))  # it would be waited for
+    serve.upstream.will(in_steps(begun, b"", stays_s=30))  # it would be waited for
     events = await events_of(server)
     assert said(events) == "".join(TEXTS) + "the key is " and sum(at_once) > 20
     assert events[-2]["choices"][0]["finish_reason"] == "content_filter"
@@ -199,11 +195,9 @@ TRANSLATED: dict[str, tuple[str, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("cut", ["events", "150 bytes"])
 @pytest.mark.parametrize("kind", TRANSLATED)
-async def test_a_translated_answer_goes_the_same_way(
-    serve: Serve, upstream: Upstream, at_once: list[int], kind: str, cut: str
-) -> None:
-    server = await serve(upstream_toml(upstream.url))
-    upstream.will(in_steps(CUTS[cut]))
+async def test_a_translated_answer_goes_the_same_way(serve: Serve, at_once: list[int], kind: str, cut: str) -> None:
+    server = await serve(upstream_toml(serve.upstream.url))
+    serve.upstream.will(in_steps(CUTS[cut]))
     path, more = TRANSLATED[kind]
     told = await told_by(server, path, stream=True, **more)
     assert told.text == "".join(TEXTS)

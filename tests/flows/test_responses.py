@@ -151,15 +151,13 @@ async def test_tools_go_both_ways_and_calls_are_merged(client: openai.AsyncOpenA
 ADD = {"type": "function", "function": {"name": "add"}}
 
 
-async def test_tools_that_are_left_out_are_named_in_a_header_that_nothing_can_be_put_into(
-    server: Gateway, upstream: Upstream
-) -> None:
+async def test_tools_that_are_left_out_are_named_in_a_header_that_nothing_can_be_put_into(server: Gateway) -> None:
     for kinds, named in (
         (["file_search", "file_search", "computer"], "file_search, computer"),
         (["a\r\nSet-Cookie: x=y", "\x00", "ä"], "aSet-Cookiexy, unnamed"),
         ([f"tool{number}" for number in range(256)], ", ".join(f"tool{number}" for number in range(8)) + " and more"),
     ):
-        upstream.will(up.answer(up.completion("done")))
+        server.upstream.will(up.answer(up.completion("done")))
         status, _, headers = await ask(server, "/v1/responses", input="x", tools=[{"type": kind} for kind in kinds])
         assert (status, headers["X-Gateway-Warning"]) == (200, f"tools not available here were left out: {named}")
         assert "Set-Cookie" not in headers
@@ -177,10 +175,8 @@ async def test_tools_that_are_left_out_are_named_in_a_header_that_nothing_can_be
         ("required", "required"),
     ],
 )
-async def test_a_tool_choice_is_shown_in_this_routes_form(
-    server: Gateway, upstream: Upstream, given: Any, shown: Any
-) -> None:
-    upstream.will(up.answer())
+async def test_a_tool_choice_is_shown_in_this_routes_form(server: Gateway, given: Any, shown: Any) -> None:
+    server.upstream.will(up.answer())
     nested = {"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}
     status, data, _ = await ask(server, "/v1/responses", input="x", tools=[nested], tool_choice=given)
     assert status == 200 and data["tool_choice"] == shown

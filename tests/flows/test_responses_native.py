@@ -61,20 +61,16 @@ async def test_a_whole_answer_is_mended_and_stored_here(native: Gateway, upstrea
 
 
 @pytest.mark.parametrize("field", [{"stop": ["x"]}, {"presence_penalty": 1}])
-async def test_fields_that_responses_lacks_go_through_chat(
-    native: Gateway, upstream: Upstream, field: dict[str, Any]
-) -> None:
-    upstream.will(up.answer())
+async def test_fields_that_responses_lacks_go_through_chat(native: Gateway, field: dict[str, Any]) -> None:
+    native.upstream.will(up.answer())
     status, data, _ = await ask(native, "/v1/responses", input="hi", **field)
-    assert status == 200 and upstream.last.path == "/v1/chat/completions"
+    assert status == 200 and native.upstream.last.path == "/v1/chat/completions"
     assert data["output"][0]["content"][0]["text"] == "Hello there"
 
 
 @pytest.mark.parametrize("pieces", [good_stream(), bare_stream()], ids=["well behaved", "bare"])
-async def test_a_stream_has_one_id_an_item_and_numbers_without_gaps(
-    native: Gateway, upstream: Upstream, pieces: list[bytes]
-) -> None:
-    upstream.will(up.stream(*pieces))
+async def test_a_stream_has_one_id_an_item_and_numbers_without_gaps(native: Gateway, pieces: list[bytes]) -> None:
+    native.upstream.will(up.stream(*pieces))
     events = await read(native, input="hi")
     assert [e["sequence_number"] for e in events] == list(range(len(events)))
     assert [e["type"] for e in events[:2]] == ["response.created", "response.in_progress"]
@@ -137,13 +133,11 @@ name = 'Other'
 
 @pytest.mark.parametrize("how", ["native", "translate"])
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
-async def test_a_fallback_answers_whichever_way_it_is_asked(
-    serve: Serve, upstream: Upstream, how: str, streamed: bool
-) -> None:
+async def test_a_fallback_answers_whichever_way_it_is_asked(serve: Serve, how: str, streamed: bool) -> None:
     async with up.scripted_upstream() as other:
-        own = toml(upstream, responses="'native'", more="fallback = ['Other']\n")
+        own = toml(serve.upstream, responses="'native'", more="fallback = ['Other']\n")
         server = await serve(own + OWN.format(url=other.url, how=how))
-        upstream.will(up.answer({"error": {"message": "no"}}, status=500))
+        serve.upstream.will(up.answer({"error": {"message": "no"}}, status=500))
         good = {
             ("native", False): up.answer(DONE),
             ("native", True): up.stream(*good_stream()),

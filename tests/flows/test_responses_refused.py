@@ -19,10 +19,8 @@ LIMIT_S = 10
     [("/input_items?limit=0", "limit"), ("/input_items?order=up", "order"), ("/input_items?after=x", "after"),
      ("?stream=true", "stream")],
 )  # fmt: skip
-async def test_a_wrong_question_about_a_kept_response_is_named(
-    server: Gateway, upstream: Upstream, query: str, param: str
-) -> None:
-    upstream.will(up.answer())
+async def test_a_wrong_question_about_a_kept_response_is_named(server: Gateway, query: str, param: str) -> None:
+    server.upstream.will(up.answer())
     _, made, _ = await ask(server, "/v1/responses", input="hello")
     status, told, _ = await send(server, f"/v1/responses/{made['id']}{query}", method="GET")
     assert (status, told["error"]["param"]) == (400, param) and told["error"]["message"].startswith(f"{param}: ")

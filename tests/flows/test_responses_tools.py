@@ -136,13 +136,11 @@ async def test_tools_that_an_item_adds_are_offered_and_their_calls_come_back(
         ({"type": "namespace", "name": "mcp__websearch"}, "required"),
     ],
 )
-async def test_a_choice_is_sent_in_the_models_names(
-    server: Gateway, upstream: Upstream, choice: Any, sent: str
-) -> None:
-    upstream.will(up.answer())
+async def test_a_choice_is_sent_in_the_models_names(server: Gateway, choice: Any, sent: str) -> None:
+    server.upstream.will(up.answer())
     status, data, _ = await ask(server, "/v1/responses", input="x", tools=[NAMESPACE, PATCH], tool_choice=choice)
     assert status == 200, data
-    body = upstream.last.body
+    body = server.upstream.last.body
     chosen = body["tool_choice"]
     assert (chosen if isinstance(chosen, str) else chosen["function"]["name"]) == sent
     if isinstance(choice, dict) and sent == "required":
@@ -187,17 +185,15 @@ async def test_a_wrong_key_is_told_in_the_words_that_clients_look_for(
     assert told["error"]["message"].startswith("Incorrect API key provided: ")
 
 
-async def test_a_native_upstream_gets_kinds_that_chat_has_not_and_its_calls_come_back(
-    serve: Serve, upstream: Upstream
-) -> None:
-    native = await serve(toml(upstream, responses="'native'"))
+async def test_a_native_upstream_gets_kinds_that_chat_has_not_and_its_calls_come_back(serve: Serve) -> None:
+    native = await serve(toml(serve.upstream, responses="'native'"))
     call = {"type": "custom_tool_call", "call_id": "c", "name": "apply_patch", "input": "x", "namespace": "n"}
-    upstream.will(up.answer({"id": "r", "object": "response", "status": "completed", "output": [call]}))
+    serve.upstream.will(up.answer({"id": "r", "object": "response", "status": "completed", "output": [call]}))
     shell = {"type": "shell_call", "id": "sh_1", "call_id": "s", "action": {"commands": ["ls"]}, "status": "completed"}
     output = {"type": "shell_call_output", "call_id": "s", "output": [{"stdout": "a", "stderr": ""}]}
     status, data, _ = await ask(native, "/v1/responses", input=[shell, output], tools=[NAMESPACE, PATCH])
-    assert status == 200 and upstream.last.body["input"] == [shell, output]
-    assert upstream.last.body["tools"] == [NAMESPACE, PATCH]
+    assert status == 200 and serve.upstream.last.body["input"] == [shell, output]
+    assert serve.upstream.last.body["tools"] == [NAMESPACE, PATCH]
     [item] = data["output"]
     assert item["id"].startswith("ctc_") and {**item, "id": ""} == {**call, "id": ""}
     assert data["provider_specific_fields"]["finish_reason"] == "tool_calls"

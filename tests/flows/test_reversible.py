@@ -50,10 +50,8 @@ def assert_hidden(upstream: Upstream) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-async def test_a_model_sees_placeholders_and_the_caller_the_values(
-    server: Gateway, upstream: Upstream, path: str
-) -> None:
-    upstream.will(echo)
+async def test_a_model_sees_placeholders_and_the_caller_the_values(server: Gateway, path: str) -> None:
+    server.upstream.will(echo)
     for stream in (False, True):
         more = {"instructions": f"I am {MAIL}"} if path == RESPONSES and not stream else {}
         told = await told_by(server, path, SAID, stream=stream, **more)
@@ -64,7 +62,7 @@ async def test_a_model_sees_placeholders_and_the_caller_the_values(
         if path == RESPONSES:
             assert told.answer["output"][0]["content"][0]["text"] == told.text
         assert all(told.answer[name] == value for name, value in more.items())
-    assert_hidden(upstream)
+    assert_hidden(server.upstream)
 
 
 async def test_a_value_found_once_is_masked_wherever_it_stands(server: Gateway, upstream: Upstream) -> None:
@@ -124,16 +122,14 @@ async def agent(exchange: Exchange) -> None:
 
 
 @pytest.mark.parametrize("route", ROUTES)
-async def test_six_turns_with_tool_calls_keep_their_placeholders(
-    server: Gateway, upstream: Upstream, route: str
-) -> None:
-    upstream.will(agent)
+async def test_six_turns_with_tool_calls_keep_their_placeholders(server: Gateway, route: str) -> None:
+    server.upstream.will(agent)
     talk = Talk(server, route, stream=True)
     for turn in range(6):
         mail = f"user{turn}@posthaus.org"
         assert [call[2] for call in (await talk.say(f"write to {mail}")).calls] == [{"to": mail}]
         assert (await talk.give(f"sent to {mail}")).text == f"Sent to {mail}, well."
-    sent = [each.body["messages"] for each in upstream.seen]
+    sent = [each.body["messages"] for each in server.upstream.seen]
     assert "@posthaus.org" not in str(sent)
     for earlier, later in itertools.pairwise(sent):
         assert later[: len(earlier)] == earlier
@@ -210,14 +206,12 @@ def chunk_of(index: int, text: str, finish: str | None = None, logprobs: Any = N
 
 
 @pytest.mark.parametrize("between", [1, 70, 1_200])
-async def test_answers_beside_each_other_are_restored_as_one_alone_is(
-    server: Gateway, upstream: Upstream, between: int
-) -> None:
+async def test_answers_beside_each_other_are_restored_as_one_alone_is(server: Gateway, between: int) -> None:
     text = f"write to [EMAIL_1], card {CARD}, so"
     frames = []
     for at in range(0, len(text), 3):
         frames += [chunk_of(0, text[at : at + 3]), *[chunk_of(1, "hm ")] * between]
-    upstream.will(
+    server.upstream.will(
         up.stream(*frames, chunk_of(0, "", "stop"), chunk_of(1, "[EMAIL_1]"), chunk_of(1, "", "stop"), up.DONE)
     )
     _, events = await ask_stream(server, messages=[{"role": "user", "content": f"I am {MAIL}"}], n=2)
@@ -269,25 +263,21 @@ async def test_what_could_not_be_restored_is_counted(server: Gateway, upstream: 
         assert '"restored":{"EMAIL":1},"not_restored":{"EMAIL":6}' in told.shown
 
 
-async def test_a_password_that_is_named_late_is_masked_in_what_was_said_before(
-    server: Gateway, upstream: Upstream
-) -> None:
-    upstream.will(echo)
+async def test_a_password_that_is_named_late_is_masked_in_what_was_said_before(server: Gateway) -> None:
+    server.upstream.will(echo)
     _, first, _ = await ask(server, "/v1/responses", input=f"try {PASSWORD} first", messages=None)
     again = {"input": f"password: {PASSWORD}", "previous_response_id": first["id"]}
     _, second, _ = await ask(server, "/v1/responses", messages=None, **again)
-    assert PASSWORD not in str(upstream.last.body) and "try [SECRET_1] first" in str(upstream.last.body)
+    assert PASSWORD not in str(server.upstream.last.body) and "try [SECRET_1] first" in str(server.upstream.last.body)
     again = {"input": "and now?", "previous_response_id": second["id"]}
     _, third, _ = await ask(server, "/v1/responses", messages=None, **again)
-    assert PASSWORD not in str(upstream.last.body) and third["status"] == "completed"
+    assert PASSWORD not in str(server.upstream.last.body) and third["status"] == "completed"
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_a_value_that_a_model_says_is_stored_as_its_placeholder(
-    server: Gateway, upstream: Upstream, stream: bool
-) -> None:
+async def test_a_value_that_a_model_says_is_stored_as_its_placeholder(server: Gateway, stream: bool) -> None:
     text = f"it was {PASSWORD} all along"
-    upstream.will(up.stream(*up.text_stream([text])) if stream else up.answer(up.completion(text)))
+    server.upstream.will(up.stream(*up.text_stream([text])) if stream else up.answer(up.completion(text)))
     status, _, _ = await send(
         server, "/v1/responses", {"model": "SvcLLM", "input": f"password: {PASSWORD}", "stream": stream}
     )

@@ -27,10 +27,8 @@ def many_headers(count: int, chars: int = 1) -> Script:
 
 
 @pytest.mark.parametrize("script", [many_headers(200), many_headers(1, 40_000)], ids=["many", "long"])
-async def test_an_upstream_whose_headers_are_too_large_is_named_so(
-    server: Gateway, upstream: Upstream, script: Script
-) -> None:
-    upstream.will(script)
+async def test_an_upstream_whose_headers_are_too_large_is_named_so(server: Gateway, script: Script) -> None:
+    server.upstream.will(script)
     status, data, _ = await ask(server)
     assert (status, data["error"]["code"]) == (502, "upstream_headers_too_large")
     assert "128" in data["error"]["message"]
@@ -88,12 +86,10 @@ REVEALING = [
 
 @pytest.mark.parametrize("text", REVEALING)
 @pytest.mark.parametrize("status", [400, 422, 429, 500, 503])
-async def test_an_upstreams_address_reaches_no_caller(
-    server: Gateway, upstream: Upstream, text: str, status: int
-) -> None:
-    host = upstream.url.split("/")[2]
+async def test_an_upstreams_address_reaches_no_caller(server: Gateway, text: str, status: int) -> None:
+    host = server.upstream.url.split("/")[2]
     message = text.format(host=host)
-    upstream.will(
+    server.upstream.will(
         up.answer({"error": {"message": f"Sorry: {message}.", "code": message, "param": host}}, status=status)
     )
     _, data, headers = await ask(server)

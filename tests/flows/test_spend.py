@@ -128,18 +128,16 @@ async def test_a_stream_without_an_end_is_cut_at_the_budget_as_one_that_came_to_
     await until(lambda: not len(gateway.in_flight), 10)
 
 
-async def test_a_stream_of_an_upstream_with_its_own_responses_route_is_cut_too(
-    serve: Serve, upstream: Upstream
-) -> None:
+async def test_a_stream_of_an_upstream_with_its_own_responses_route_is_cut_too(serve: Serve) -> None:
     head, [delta] = (events := up.response_stream(up.response(words(25))))[:4], events[4:5]
-    upstream.will(endless(upstream, delta, *head))
-    gateway = await serve(upstream_toml(upstream.url) + 'responses = "native"\n')
+    serve.upstream.will(endless(serve.upstream, delta, *head))
+    gateway = await serve(upstream_toml(serve.upstream.url) + 'responses = "native"\n')
     key = gateway.make_key(tokens_per_day=DAY)
     body = {"model": "SvcLLM", "input": "hello", "max_output_tokens": 100_000, "stream": True}
     status, events, _ = await send(gateway, RESPONSES, body, key=key)
     assert status == 200 and response_end(events) == "length"
-    assert limits_sent(upstream)[0] < DAY
-    await asyncio.wait_for(upstream.released.wait(), 10)
+    assert limits_sent(serve.upstream)[0] < DAY
+    await asyncio.wait_for(serve.upstream.released.wait(), 10)
     status, stored, _ = await send(gateway, f"{RESPONSES}/{events[-1]['response']['id']}", method="GET", key=key)
     assert status == 200 and stored["output"][0]["content"][0]["text"].startswith("wordword")
 

@@ -98,17 +98,15 @@ async def test_citations_of_a_chat_stream(chat: Gateway, upstream: Upstream, siz
 
 
 @pytest.mark.parametrize("background", [False, True], ids=["live", "background"])
-async def test_citations_of_a_chat_upstream_are_on_the_responses_route(
-    chat: Gateway, upstream: Upstream, background: bool
-) -> None:
+async def test_citations_of_a_chat_upstream_are_on_the_responses_route(chat: Gateway, background: bool) -> None:
     asked = {"model": "SvcLLM", "input": f"I am {MAIL}", "background": background}
-    upstream.will(up.stream(*chat_chunks(7)))
+    chat.upstream.will(up.stream(*chat_chunks(7)))
     _, events, _ = await send(chat, RESPONSES, {**asked, "stream": True})
     assert of_stream(events) == [SHOWN, SHOWN, SHOWN, SHOWN]
     if not background:
         whole = up.completion(TEXT)
         whole["choices"][0]["message"]["annotations"] = nested()
-        upstream.will(up.answer(whole))
+        chat.upstream.will(up.answer(whole))
         _, answer, _ = await send(chat, RESPONSES, asked)
         part = answer["output"][0]["content"][0]
         assert linked(part["text"], part["annotations"]) == SHOWN
@@ -116,9 +114,7 @@ async def test_citations_of_a_chat_upstream_are_on_the_responses_route(
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_citations_of_a_responses_upstream_are_on_the_chat_route(
-    serve: Serve, upstream: Upstream, stream: bool
-) -> None:
+async def test_citations_of_a_responses_upstream_are_on_the_chat_route(serve: Serve, stream: bool) -> None:
     async def script(exchange: Exchange) -> None:
         if exchange.seen.path.endswith("chat/completions"):
             await up.answer({"detail": "Not Found"}, status=404)(exchange)
@@ -127,6 +123,6 @@ async def test_citations_of_a_responses_upstream_are_on_the_chat_route(
         else:
             await up.answer(native())(exchange)
 
-    server = await serve(toml(upstream, responses="'native'") + ROUTES)
-    upstream.will(script)
+    server = await serve(toml(serve.upstream, responses="'native'") + ROUTES)
+    serve.upstream.will(script)
     assert await asked_on_chat(server, stream) == SHOWN

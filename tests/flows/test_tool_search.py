@@ -31,9 +31,7 @@ def names(upstream: Upstream, index: int) -> list[str]:
     return [tool["function"]["name"] for tool in upstream.seen[index].body.get("tools") or ()]
 
 
-async def test_a_model_finds_a_deferred_tool_and_calls_it_in_the_same_answer(
-    server: Gateway, upstream: Upstream
-) -> None:
+async def test_a_model_finds_a_deferred_tool_and_calls_it_in_the_same_answer(server: Gateway) -> None:
     stream = [
         up.chunk(
             {"tool_calls": [{"index": 0, "id": "c", "type": "function", "function": {"name": name, "arguments": text}}]}
@@ -41,7 +39,7 @@ async def test_a_model_finds_a_deferred_tool_and_calls_it_in_the_same_answer(
         for name, text in (("tool_search", '{"query":"open orders"}'), ("crm__list_open_orders", '{"customer":"7"}'))
     ]
     scripts = [up.stream(piece, up.chunk({}, "tool_calls"), up.usage_chunk(), up.DONE) for piece in stream]
-    upstream.will(*scripts)
+    server.upstream.will(*scripts)
     tools: list[Any] = [{"type": "tool_search"}, CRM, WEATHER, CLOCK]
     async with (
         official(server) as client,
@@ -50,20 +48,20 @@ async def test_a_model_finds_a_deferred_tool_and_calls_it_in_the_same_answer(
         async for _ in events:
             pass
         final = await events.get_final_response()
-    assert names(upstream, 0) == ["clock", "tool_search"]
-    described = upstream.seen[0].body["tools"][-1]["function"]["description"]
+    assert names(server.upstream, 0) == ["clock", "tool_search"]
+    described = server.upstream.seen[0].body["tools"][-1]["function"]["description"]
     assert "crm__list_open_orders" in described and "Weather of a place." in described
-    assert names(upstream, 1) == ["clock", "crm__list_open_orders", "tool_search"]
+    assert names(server.upstream, 1) == ["clock", "crm__list_open_orders", "tool_search"]
     search, found, call = final.output
     assert (search.type, search.execution, search.call_id, search.arguments) == (
         "tool_search_call", "server", None, {"query": "open orders"},
     )  # fmt: skip
     assert found.type == "tool_search_output" and [tool.name for tool in found.tools] == ["crm"]
     assert (call.type, call.name, call.namespace) == ("function_call", "list_open_orders", "crm")
-    upstream.will(up.answer())
+    server.upstream.will(up.answer())
     output = {"type": "function_call_output", "call_id": call.call_id, "output": "none"}
     status, _, _ = await ask(server, "/v1/responses", input=[output], previous_response_id=final.id, tools=tools)
-    assert status == 200 and "crm__list_open_orders" in names(upstream, 2)  # found once, it stays
+    assert status == 200 and "crm__list_open_orders" in names(server.upstream, 2)  # found once, it stays
 
 
 async def test_a_search_that_fits_nothing_says_so_to_the_model(server: Gateway, upstream: Upstream) -> None:

@@ -45,11 +45,9 @@ def lines(server: Gateway) -> list[Any]:
 @pytest.mark.parametrize("path", BODIES)
 @pytest.mark.parametrize("status", STATUSES)
 @pytest.mark.parametrize("stream", [False, True])
-async def test_its_words_are_told_and_what_helps(
-    server: Gateway, upstream: Upstream, path: str, status: int, stream: bool
-) -> None:
+async def test_its_words_are_told_and_what_helps(server: Gateway, path: str, status: int, stream: bool) -> None:
     words = f"the GPU is gone, {PROMPT}, key {KEY}, at http://10.1.2.3:8000/v1 " + "and so on " * 60
-    upstream.will(failure(status, words))
+    server.upstream.will(failure(status, words))
     got, data, headers = await send(server, path, {"model": "SvcLLM", "stream": stream, **BODIES[path]})
     wanted, code, helps = STATUSES[status]
     message = data["error"]["message"]

@@ -35,14 +35,12 @@ async def test_a_response_has_the_events_of_a_stream_one_a_message(server: Gatew
     assert events[-1]["response"]["usage"]["total_tokens"] == 5
 
 
-async def test_a_turn_that_is_not_stored_is_continued_from_the_connections_memory(
-    server: Gateway, upstream: Upstream
-) -> None:
-    upstream.will(echo())
+async def test_a_turn_that_is_not_stored_is_continued_from_the_connections_memory(server: Gateway) -> None:
+    server.upstream.will(echo())
     async with opened(server) as socket:
         first = await socket.answer(input="one", store=False)
         second = await socket.answer(input="two", store=False, previous_response_id=first["id"])
-        said = [message["content"] for message in upstream.last.body["messages"]]
+        said = [message["content"] for message in server.upstream.last.body["messages"]]
         assert said == ["one", "one", "two"]
         stale = await socket.turn(input="three", store=False, previous_response_id=first["id"])
         assert stale[-1]["error"]["code"] == "previous_response_not_found"  # the lane's latest alone is remembered
@@ -53,10 +51,8 @@ async def test_a_turn_that_is_not_stored_is_continued_from_the_connections_memor
         await socket.answer(input="clean", store=False)
 
 
-async def test_a_failed_continuation_lets_go_of_what_it_continued_but_a_fork_does_not(
-    server: Gateway, upstream: Upstream
-) -> None:
-    upstream.will(echo())
+async def test_a_failed_continuation_lets_go_of_what_it_continued_but_a_fork_does_not(server: Gateway) -> None:
+    server.upstream.will(echo())
     orphan = [{"type": "function_call_output", "call_id": "call_none", "output": "x"}]
     async with opened(server) as socket:
         first = await socket.answer(input="one", store=False)
@@ -101,10 +97,8 @@ async def test_lanes_run_beside_each_other_and_each_in_its_order(server: Gateway
     assert said == ["slow", "behind"] and {event["stream_id"] for event in events} == {"a"}
 
 
-async def test_wrong_lanes_messages_and_fields_are_errors_and_the_connection_stays_open(
-    server: Gateway, upstream: Upstream
-) -> None:
-    upstream.will(echo())
+async def test_wrong_lanes_messages_and_fields_are_errors_and_the_connection_stays_open(server: Gateway) -> None:
+    server.upstream.will(echo())
     async with opened(server) as socket:
         for lane in ("", "a b", "x" * 257, 7):
             wrong = (await socket.turn(input="hi", stream_id=lane))[-1]
@@ -152,9 +146,7 @@ async def test_a_failure_after_the_first_event_is_one_failed_response(server: Ga
         assert await socket.answer(input="next")
 
 
-async def test_the_key_stands_in_a_header_alone_and_its_scope_is_checked_before_the_handshake(
-    server: Gateway, upstream: Upstream
-) -> None:
+async def test_the_key_stands_in_a_header_alone_and_its_scope_is_checked_before_the_handshake(server: Gateway) -> None:
     chat = server.make_key("chat")
     url = server.url.replace("http", "ws", 1) + "/v1/responses"
     async with aiohttp.ClientSession() as session:
@@ -170,11 +162,9 @@ async def test_the_key_stands_in_a_header_alone_and_its_scope_is_checked_before_
             assert refused.value.status == status
 
 
-async def test_sockets_can_be_off_which_is_426_and_are_not_below_the_ops_listener(
-    serve: Serve, upstream: Upstream
-) -> None:
-    off = await serve(toml(upstream).replace("[server]", "[server]\nwebsocket = false", 1))
-    on = await serve(toml(upstream))
+async def test_sockets_can_be_off_which_is_426_and_are_not_below_the_ops_listener(serve: Serve) -> None:
+    off = await serve(toml(serve.upstream).replace("[server]", "[server]\nwebsocket = false", 1))
+    on = await serve(toml(serve.upstream))
     async with aiohttp.ClientSession() as session:
         for url, server, status in (
             (off.url, off, 426), (on.ops_url + "/api", on, 405),
@@ -231,15 +221,13 @@ async def test_a_drain_lets_turns_finish_says_so_and_closes(server: Gateway, ups
         assert await asyncio.wait_for(drain, LIMIT_S) == 0
 
 
-async def test_a_placeholder_of_a_turn_that_is_not_stored_becomes_its_value_in_the_next(
-    serve: Serve, upstream: Upstream
-) -> None:
+async def test_a_placeholder_of_a_turn_that_is_not_stored_becomes_its_value_in_the_next(serve: Serve) -> None:
     more = "\n[sanitize]\nroutes = ['responses']\nprofile = 'reversible'\n[guardrail]\nenabled = 'off'\n"
-    server = await serve(toml(upstream) + more)
-    upstream.will(up.stream(*up.text_stream(["I wrote to [EMA", "IL_1]."])))
+    server = await serve(toml(serve.upstream) + more)
+    serve.upstream.will(up.stream(*up.text_stream(["I wrote to [EMA", "IL_1]."])))
     async with opened(server) as socket:
         first = await socket.answer(input="write to jane@posthaus.org", store=False)
         second = await socket.answer(input="to whom?", store=False, previous_response_id=first["id"])
     said = [answer["output"][0]["content"][0]["text"] for answer in (first, second)]
     assert said == ["I wrote to jane@posthaus.org."] * 2
-    assert "jane@" not in json.dumps([seen.body for seen in upstream.seen])
+    assert "jane@" not in json.dumps([seen.body for seen in serve.upstream.seen])
