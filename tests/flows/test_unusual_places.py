@@ -134,14 +134,8 @@ async def test_no_unusual_place_of_an_answer_lets_a_secret_in(serve: Serve, upst
     assert leaks == []
 
 
-PAGE = f"""<!doctype html><html><head><title>Notes {KEY}</title><meta name=description content="it is {KEY}">
-<meta property="og:image:alt" content="{SAID}"></head><body><main><h1>Set-up of {KEY}</h1>
-<p>Long enough a paragraph on how the service was set up last week, with all its parts. password: {KEY}</p>
-<p>In parts: <b>{KEY[:20]}</b>{KEY[20:]} and <img src="/a.png" alt="{SAID}">
-<a href="/x?token={KEY}" title="{KEY}">a link</a>.</p>
-<table><tr><th>name</th><th>token</th></tr><tr><td>ci</td><td>{KEY}</td></tr></table>
-<pre><code>TOKEN={KEY}</code></pre>
-</main></body></html>"""
+PAGE = (GOLDEN / "page_of_secrets.html").read_text().replace("{KEY}", KEY)
+PAGE = PAGE.replace("{KEY BEGINS}", KEY[:20]).replace("{KEY ENDS}", KEY[20:])
 
 
 async def called_tool(server: Gateway, tool: str, **arguments: Any) -> str:

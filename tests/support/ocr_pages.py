@@ -11,22 +11,10 @@ from pathlib import Path
 import numpy
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
+from tests.support.paths import GOLDEN
+
 FONT_DIRS = ("/usr/share/fonts/truetype/dejavu", "/usr/share/fonts/dejavu", "/usr/share/fonts/TTF")
-_TEXT = """
-account actual advice agreed amount answer april archive average balance basic before border bridge budget
-calendar carbon careful centre change chapter client column common company control copper country credit current
-decision delivery design detail district dollar early effect effort energy engine equal estate event example
-export factor figure final finance follow forest future garden general government growth harbour height history
-include income industry interest invoice island journal kitchen language leader library limited machine market
-measure member method million minister modern morning nation nature network notice number object office opinion
-order origin output package paper parliament pattern payment people percent period person picture policy
-position possible power practice president price problem process product project public quality quarter question
-railway reason record region report research result return river school science season second section service
-signal simple society source station street student subject summer supply support surface system table teacher
-theory traffic transport travel treatment union university value village volume water weather window winter
-witness worker
-"""
-WORDS = tuple(_TEXT.split())
+WORDS = tuple((GOLDEN / "words.txt").read_text().split())
 
 Box = tuple[float, float, float, float]
 
