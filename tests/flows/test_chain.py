@@ -19,9 +19,7 @@ model = "m"
 """
 
 
-async def test_a_preflight_allows_the_methods_of_its_path_and_the_headers_that_sdks_add(
-    serve: Serve,
-) -> None:
+async def test_a_preflight_allows_the_methods_of_its_path_and_the_headers_that_sdks_add(serve: Serve) -> None:
     server = await serve('[server]\nallowed_origins = ["https://app.example"]\n')
     asked = "authorization,content-type,x-stainless-lang"
     preflight = {

@@ -178,9 +178,7 @@ async def test_a_fallback_model_answers_under_its_own_name(serve: Serve, upstrea
         assert status == 200 and data["model"] == "Second" and upstream.last.body["model"] == "scripted"
 
 
-async def test_the_breaker_of_an_upstream_that_is_away_answers_at_once_and_says_when_to_come_back(
-    serve: Serve,
-) -> None:
+async def test_the_breaker_of_an_upstream_that_is_away_answers_at_once_and_says_when_to_come_back(serve: Serve) -> None:
     async with scripted_upstream() as away:
         url = away.url
     server = await serve(upstream_toml(url))

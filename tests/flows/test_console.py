@@ -181,9 +181,7 @@ async def test_every_page_fits_a_desk_and_a_phone_in_both_colours_and_can_be_use
 
 
 @pytest.mark.system
-async def test_a_console_that_is_looked_at_leaves_no_trace_in_figures_logs_and_budgets(
-    serve: Serve,
-) -> None:
+async def test_a_console_that_is_looked_at_leaves_no_trace_in_figures_logs_and_budgets(serve: Serve) -> None:
     server = await serve("[[models]]\nname = 'SvcLLM'\n[[models.upstreams]]\nbase_url = 'http://127.0.0.1:9'\n")
     key = server.make_key("admin", "web-search", per_minute=1, concurrent=1)
     report = await in_browser("quiet", server, key)
@@ -351,9 +349,7 @@ async def test_a_page_of_another_origin_reaches_nothing_below_api(serve: Serve) 
         assert (await send(server, own + "/api/v1/models", method="GET", Origin=origin))[0] == status, origin
 
 
-async def test_the_requests_of_the_product_listener_are_told_and_the_console_s_own_are_not(
-    serve: Serve,
-) -> None:
+async def test_the_requests_of_the_product_listener_are_told_and_the_console_s_own_are_not(serve: Serve) -> None:
     server = await serve("")
     _, _, headers = await send(server, "/v1/models", method="GET")
     wanted = headers["X-Request-Id"]

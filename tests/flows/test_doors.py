@@ -30,8 +30,6 @@ from tests.support.doors import (
     WHOLE,
     Door,
     Play,
-    RunDoor,
-    RunWay,
     SocketWay,
     Stage,
     Told,
@@ -338,7 +336,7 @@ async def test_a_response_of_a_native_upstream_has_one_id_rising_numbers_and_an_
     async with door.opened(native) as way:
         task = asyncio.create_task(way.ask())
         await asyncio.wait({task}, timeout=LIMIT_S)
-        ids = set(re.findall(r"resp_\w+", "".join(way.begun) if isinstance(way, RunWay) else ""))
+        ids = set(re.findall(r"resp_\w+", "".join(way.begun)))
         assert task.done()
         told = task.result()
     assert told.error is None and told.answer["status"] == "completed"
@@ -607,7 +605,7 @@ async def test_a_client_that_leaves_ends_its_call_unless_it_runs_in_the_backgrou
     key, held = plain.make_key(), plain.will(Play(holds=True, is_mute=case == "before the answer"))
     async with door.opened(plain, key) as way, asking(way, held):
         pass
-    if isinstance(door, RunDoor):
+    if door.how:
         held.go_on.set()
         await until(lambda: bool(plain.runs(key)), LIMIT_S)
         assert not held.released.is_set() and plain.runs(key)[0]["outcome"] == "ok"
@@ -622,7 +620,6 @@ async def test_a_client_that_leaves_ends_its_call_unless_it_runs_in_the_backgrou
 async def test_what_outlasts_a_drain_ends_with_an_error(plain: Stage, door: Door) -> None:
     held = plain.will(Play(holds=True))
     async with door.opened(plain) as way, asking(way, held) as task:
-        begun = [] if not isinstance(way, RunWay) else way.begun
         await asyncio.wait_for(plain.server.listener.drain(0.1, keep_accepting=True), LIMIT_S)
         await asyncio.wait_for(plain.server.listener.close(), LIMIT_S)
         await asyncio.wait_for(held.released.wait(), LIMIT_S)
@@ -632,7 +629,7 @@ async def test_what_outlasts_a_drain_ends_with_an_error(plain: Stage, door: Door
             return
     folder = plain.server.config.state_dir
     async with start_in_process(folder, (folder / "gateway.toml").read_text()) as again:
-        path = f"{RESPONSES}/{begun[-1]}" + ("?stream=true" if door is RESUMED else "")
+        path = f"{RESPONSES}/{way.begun[-1]}" + ("?stream=true" if door is RESUMED else "")
         _, found, _ = await send(again, path, method="GET", key=plain.server.key)
     last = found[-1]["response"] if door is RESUMED else found
     assert last["status"] == "failed" and "the server was stopped" in last["error"]["message"]

@@ -24,9 +24,7 @@ def spent(stage: Stage) -> dict[tuple[str, str], tuple[int, float]]:
     return {(row["model"], row["tool"]): (row["tool_calls"], row["spend"]) for row in rows}
 
 
-async def test_each_hosted_call_is_in_the_usage_with_the_tools_price_or_else_the_models(
-    serve: Serve,
-) -> None:
+async def test_each_hosted_call_is_in_the_usage_with_the_tools_price_or_else_the_models(serve: Serve) -> None:
     async with mcp_stage(serve, more=PRICES) as stage:
         rounds = (
             round_of(search(), call("words__lookup", "c2", 1, word="x"), is_stream=False),
@@ -42,9 +40,7 @@ async def test_each_hosted_call_is_in_the_usage_with_the_tools_price_or_else_the
         }
 
 
-async def test_what_hosted_calls_cost_counts_for_the_spend_limit_and_the_answer_goes_on(
-    serve: Serve,
-) -> None:
+async def test_what_hosted_calls_cost_counts_for_the_spend_limit_and_the_answer_goes_on(serve: Serve) -> None:
     async with mcp_stage(serve, more=PRICES) as stage:
         key = stage.scene.server.make_key(*SCOPES, spend_per_month=0.7)
         lookups = [round_of(call("words__lookup", word="x"), is_stream=False) for _ in range(2)]

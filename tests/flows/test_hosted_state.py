@@ -137,9 +137,7 @@ async def test_a_model_without_tools_does_not_search_where_it_may_not(serve: Ser
         assert stage.provider.asked == []
 
 
-async def test_a_model_that_speaks_responses_searches_itself_only_where_that_is_configured(
-    serve: Serve,
-) -> None:
+async def test_a_model_that_speaks_responses_searches_itself_only_where_that_is_configured(serve: Serve) -> None:
     async with scene(serve, responses="'native'") as stage:
         stage.model.will(round_of(search()), round_of("x [1]"))
         assert kinds_of((await respond(stage))["output"]) == ["search", "message"]

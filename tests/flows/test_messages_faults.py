@@ -4,6 +4,7 @@ from typing import Any
 
 import anthropic
 import pytest
+from anthropic import AsyncAnthropic
 
 from tests.flows.test_messages import answered, client, streamed
 from tests.support import upstream as up
@@ -46,7 +47,7 @@ async def test_wrong_keys_in_either_header_count_as_guesses(server: Gateway, ups
 
 
 async def test_an_unknown_model_is_told_what_there_is_and_an_alias_works(
-    client: anthropic.AsyncAnthropic, upstream: Upstream
+    client: AsyncAnthropic, upstream: Upstream
 ) -> None:
     with pytest.raises(anthropic.NotFoundError, match="available: SvcLLM"):
         await answered(client, model="claude-nothing")
@@ -70,9 +71,7 @@ async def test_an_upstream_that_dies_in_mid_stream_ends_with_an_error_and_no_cle
     assert events[-1]["error"]["type"] in ("api_error", "timeout_error") and events[-1]["request_id"]
 
 
-async def test_the_sdk_raises_the_error_of_a_stream_that_died(
-    client: anthropic.AsyncAnthropic, upstream: Upstream
-) -> None:
+async def test_the_sdk_raises_the_error_of_a_stream_that_died(client: AsyncAnthropic, upstream: Upstream) -> None:
     upstream.will(up.stream(up.chunk({"content": "Hel"}), end=False))
     with pytest.raises(anthropic.APIStatusError, match="broke off"):
         await streamed(client)
@@ -81,9 +80,7 @@ async def test_the_sdk_raises_the_error_of_a_stream_that_died(
 # --- counts ---------------------------------------------------------------------------------------------------------
 
 
-async def test_tokens_are_counted_by_the_upstream_that_can(
-    client: anthropic.AsyncAnthropic, upstream: Upstream
-) -> None:
+async def test_tokens_are_counted_by_the_upstream_that_can(client: AsyncAnthropic, upstream: Upstream) -> None:
     upstream.will(up.answer({"input_tokens": 17}))
     counted = await client.messages.count_tokens(model="SvcLLM", messages=HELLO, system="x", tools=[ADD])  # type: ignore[list-item]
     assert counted.input_tokens == 17 and upstream.last.path == "/v1/messages/count_tokens"
@@ -116,9 +113,7 @@ STATUSES = {
 
 
 @pytest.mark.parametrize("status", STATUSES)
-async def test_an_upstreams_error_is_one_of_this_api(
-    client: anthropic.AsyncAnthropic, upstream: Upstream, status: int
-) -> None:
+async def test_an_upstreams_error_is_one_of_this_api(client: AsyncAnthropic, upstream: Upstream, status: int) -> None:
     kind, name = STATUSES[status]
     upstream.will(up.answer({"error": {"message": "no", "code": "x"}}, status=status))
     with pytest.raises(kind) as caught:

@@ -12,9 +12,7 @@ from tests.support.upstream import answer, scripted_upstream
 
 
 @pytest.mark.system
-async def test_a_client_made_from_the_document_compiles_and_calls_every_kind_of_route(
-    serve: Serve,
-) -> None:
+async def test_a_client_made_from_the_document_compiles_and_calls_every_kind_of_route(serve: Serve) -> None:
     async with scripted_upstream() as upstream:
         upstream.will(answer())
         server = await serve(

@@ -10,9 +10,7 @@ PASSWORD = "-".join(["not", "a", "secret", "really"])
 
 
 @pytest.mark.slow
-async def test_search_says_that_it_can_be_retried_and_pages_are_read_without_being_stored(
-    serve: Serve,
-) -> None:
+async def test_search_says_that_it_can_be_retried_and_pages_are_read_without_being_stored(serve: Serve) -> None:
     async with serving(Site({"/": page("Zebra", "Words about a zebra. " * 9)})) as site:
         toml = f'[web]\nallow_private = ["{site.address}"]\n[index]\nbackend = "postgres"\n'
         server = await serve(

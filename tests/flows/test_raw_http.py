@@ -120,9 +120,7 @@ async def test_silent_and_half_spoken_connections_are_closed_in_time(serve: Serv
 
 
 @pytest.mark.slow
-async def test_an_idle_connection_outlives_the_headers_time_and_a_late_second_header_does_not(
-    serve: Serve,
-) -> None:
+async def test_an_idle_connection_outlives_the_headers_time_and_a_late_second_header_does_not(serve: Serve) -> None:
     server = await serve("[server]\nheader_timeout_s = 0.4\nkeep_alive_s = 30\n")
     request = f"GET /v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {server.key}\r\n\r\n".encode()
     async with asyncio.timeout(10):

@@ -6,6 +6,7 @@ from typing import Any
 import openai
 import orjson
 import pytest
+from openai import AsyncOpenAI
 from openai.types.responses import ResponseOutputMessage
 
 from tests.support import upstream as up
@@ -24,20 +25,20 @@ def call_chunks(number: int = 0, call_id: str = "c1", name: str = "add") -> list
     return [up.chunk({"tool_calls": [each]}) for each in (first, *parts)]
 
 
-async def streamed(client: openai.AsyncOpenAI, **body: Any) -> tuple[list[Any], Any]:
+async def streamed(client: AsyncOpenAI, **body: Any) -> tuple[list[Any], Any]:
     """All events through the client's own state machine, and its final response."""
     async with asyncio.timeout(LIMIT_S), client.responses.stream(model="SvcLLM", **body) as stream:
         events = [event async for event in stream]
         return events, await stream.get_final_response()
 
 
-async def raw_events(client: openai.AsyncOpenAI, **body: Any) -> list[Any]:
+async def raw_events(client: AsyncOpenAI, **body: Any) -> list[Any]:
     async with asyncio.timeout(LIMIT_S):
         stream = await client.responses.create(model="SvcLLM", stream=True, **body)
         return [event async for event in stream]
 
 
-async def test_a_text_is_a_whole_response_object(client: openai.AsyncOpenAI, upstream: Upstream) -> None:
+async def test_a_text_is_a_whole_response_object(client: AsyncOpenAI, upstream: Upstream) -> None:
     upstream.will(up.answer())
     response = await client.responses.create(model="SvcLLM", input="hello", instructions="be brief", user="u1")
     assert response.output_text == "Hello there" and response.status == "completed" and response.model == "SvcLLM"
@@ -53,7 +54,7 @@ async def test_a_text_is_a_whole_response_object(client: openai.AsyncOpenAI, ups
     assert [m["role"] for m in sent["messages"]] == ["system", "user"] and sent["user"].startswith("user_")
 
 
-async def test_a_streamed_text_has_the_exact_sequence(client: openai.AsyncOpenAI, upstream: Upstream) -> None:
+async def test_a_streamed_text_has_the_exact_sequence(client: AsyncOpenAI, upstream: Upstream) -> None:
     upstream.will(up.stream(*up.text_stream(["Hel", "lo"])))
     events = await raw_events(client, input="hello")
     assert [event.type for event in events] == TEXT_EVENTS
@@ -79,7 +80,7 @@ TEXTS_AND_CALLS: dict[str, tuple[list[bytes], list[str]]] = {
 
 @pytest.mark.parametrize("case", TEXTS_AND_CALLS)
 async def test_the_clients_own_accumulator_follows_texts_and_calls(
-    client: openai.AsyncOpenAI, upstream: Upstream, case: str
+    client: AsyncOpenAI, upstream: Upstream, case: str
 ) -> None:
     chunks, kinds = TEXTS_AND_CALLS[case]
     upstream.will(up.stream(*chunks, up.usage_chunk(), up.DONE))
@@ -95,7 +96,7 @@ async def test_the_clients_own_accumulator_follows_texts_and_calls(
 
 @pytest.mark.parametrize(("finish", "reason"), [("length", "max_output_tokens"), ("content_filter", "content_filter")])
 async def test_a_cut_answer_is_incomplete_with_its_reason(
-    client: openai.AsyncOpenAI, upstream: Upstream, finish: str, reason: str
+    client: AsyncOpenAI, upstream: Upstream, finish: str, reason: str
 ) -> None:
     upstream.will(up.answer(up.completion("Hel", finish)), up.stream(*up.text_stream(["Hel"], finish)))
     whole = await client.responses.create(model="SvcLLM", input="hello")
@@ -122,7 +123,7 @@ async def test_a_late_failure_is_an_error_then_failed(server: Gateway, upstream:
     assert failed["status"] == "failed" and failed["error"]["message"] and failed["id"] == events[0]["response"]["id"]
 
 
-async def test_tools_go_both_ways_and_calls_are_merged(client: openai.AsyncOpenAI, upstream: Upstream) -> None:
+async def test_tools_go_both_ways_and_calls_are_merged(client: AsyncOpenAI, upstream: Upstream) -> None:
     call = {"id": "c9", "type": "function", "function": {"name": "add", "arguments": '{"a":1}'}}
     upstream.will(up.answer(up.completion(None, "tool_calls", tool_calls=[call])))
     items: list[Any] = [
@@ -186,7 +187,7 @@ async def test_a_tool_choice_is_shown_in_this_routes_form(server: Gateway, given
 
 
 async def test_stored_responses_are_found_again_by_their_own_key_alone(
-    server: Gateway, client: openai.AsyncOpenAI, upstream: Upstream
+    server: Gateway, client: AsyncOpenAI, upstream: Upstream
 ) -> None:
     stranger = server.make_key("responses")
     upstream.will(up.answer(up.completion("One")), up.answer(up.completion("Two")))
@@ -204,7 +205,7 @@ async def test_stored_responses_are_found_again_by_their_own_key_alone(
     with pytest.raises(openai.NotFoundError) as unknown:
         await client.responses.create(model="SvcLLM", input=[{"type": "item_reference", "id": "msg_none"}])
     assert (unknown.value.code, unknown.value.param) == ("item_not_found", "input[0].id")
-    async with openai.AsyncOpenAI(base_url=server.url + "/v1", api_key=stranger, max_retries=0) as other:
+    async with AsyncOpenAI(base_url=server.url + "/v1", api_key=stranger, max_retries=0) as other:
         with pytest.raises(openai.NotFoundError):
             await other.responses.retrieve(first.id)
         with pytest.raises(openai.BadRequestError) as refused:

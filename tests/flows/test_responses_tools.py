@@ -3,8 +3,8 @@
 import asyncio
 from typing import Any
 
-import openai
 import pytest
+from openai import AsyncOpenAI
 
 from tests.support import upstream as up
 from tests.support.asking import ask, send, toml
@@ -45,7 +45,7 @@ def calling(name: str, arguments: str, call_id: str = "c1") -> tuple[up.Script, 
     )
 
 
-async def item_of(client: openai.AsyncOpenAI, streamed: bool, **body: Any) -> tuple[Any, list[Any]]:
+async def item_of(client: AsyncOpenAI, streamed: bool, **body: Any) -> tuple[Any, list[Any]]:
     """The last item of the response, and its events."""
     async with asyncio.timeout(LIMIT_S):
         answer: Any = await client.responses.create(model="SvcLLM", input="go", stream=streamed, **body)
@@ -64,7 +64,7 @@ def offered(upstream: Upstream) -> dict[str, str]:
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 async def test_a_namespaces_tools_are_offered_and_called_by_namespace_and_name(
-    client: openai.AsyncOpenAI, upstream: Upstream, streamed: bool
+    client: AsyncOpenAI, upstream: Upstream, streamed: bool
 ) -> None:
     upstream.will(calling("mcp__websearch__search", '{"q":"x"}')[streamed])
     item, events = await item_of(client, streamed, tools=[NAMESPACE])
@@ -77,7 +77,7 @@ async def test_a_namespaces_tools_are_offered_and_called_by_namespace_and_name(
 
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
-async def test_a_custom_tool_gets_its_free_text(client: openai.AsyncOpenAI, upstream: Upstream, streamed: bool) -> None:
+async def test_a_custom_tool_gets_its_free_text(client: AsyncOpenAI, upstream: Upstream, streamed: bool) -> None:
     text = "*** Begin Patch\n+“ü” 😀\n*** End Patch"
     upstream.will(
         calling("apply_patch", '{"input":"*** Begin Patch\\n+“\\u00fc” \\ud83d\\ude00\\n*** End Patch"}')[streamed]
@@ -93,9 +93,7 @@ async def test_a_custom_tool_gets_its_free_text(client: openai.AsyncOpenAI, upst
         assert events[3].delta == text == events[4].input
 
 
-async def test_a_conversation_with_such_calls_goes_on_from_the_store(
-    client: openai.AsyncOpenAI, upstream: Upstream
-) -> None:
+async def test_a_conversation_with_such_calls_goes_on_from_the_store(client: AsyncOpenAI, upstream: Upstream) -> None:
     tools: Any = [NAMESPACE, PATCH]
     upstream.will(
         calling("mcp__websearch__search", '{"q":1}')[0], calling("apply_patch", '{"input":"x"}', "c2")[0], up.answer()
@@ -113,7 +111,7 @@ async def test_a_conversation_with_such_calls_goes_on_from_the_store(
 
 
 async def test_tools_that_an_item_adds_are_offered_and_their_calls_come_back(
-    client: openai.AsyncOpenAI, upstream: Upstream
+    client: AsyncOpenAI, upstream: Upstream
 ) -> None:
     upstream.will(calling("mcp__websearch__search", "{}")[0])
     added: Any = {"type": "additional_tools", "role": "developer", "tools": [NAMESPACE]}
@@ -149,7 +147,7 @@ async def test_a_choice_is_sent_in_the_models_names(server: Gateway, choice: Any
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 async def test_a_tool_that_nobody_runs_is_told_in_the_answer(
-    client: openai.AsyncOpenAI, upstream: Upstream, streamed: bool
+    client: AsyncOpenAI, upstream: Upstream, streamed: bool
 ) -> None:
     upstream.will(up.stream(*up.text_stream()) if streamed else up.answer())
     tools: Any = [{"type": "image_generation"}]
