@@ -6,10 +6,9 @@ import signal
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import pytest
 
-from tests.support.asking import send
+from tests.support.asking import posting, send
 from tests.support.gateway_process import GatewayProcess
 from tests.support.gateways import start_process, upstream_toml
 from tests.support.upstream import Held, Upstream
@@ -71,8 +70,7 @@ async def test_any_worker_shows_follows_and_cancels_a_run(tmp_path: Path, upstre
     upstream.will(held)
     async with start_process(tmp_path, "workers = 2\n" + upstream_toml(upstream.url)) as gateway:
         body = {"model": "SvcLLM", "input": "hello", "background": True, "stream": True}
-        url = f"http://127.0.0.1:{gateway.port}/v1/responses"
-        async with aiohttp.ClientSession(headers=gateway.headers) as session, session.post(url, json=body) as answer:
+        async with posting(gateway, "/v1/responses", body) as answer:
             line = await answer.content.readline()
             response_id = (await answer.content.readline()).decode().split('"id":"')[1].split('"')[0]
             assert line == b"event: response.created\n"

@@ -4,21 +4,11 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-import aiohttp
-
 from gateway.access.usage import read_usage
 from gateway.shared_state.sqlite_state import STATE_FILE
-from tests.support.asking import CHAT, MCP, RESPONSES, send
+from tests.support.asking import CHAT, MCP, RESPONSES, posting, send
 from tests.support.gateways import Gateway, Serve, start_in_process, upstream_toml
-from tests.support.upstream import (
-    Upstream,
-    answer,
-    chunk,
-    completion,
-    silent,
-    stream,
-    text_stream,
-)
+from tests.support.upstream import Upstream, answer, chunk, completion, silent, stream, text_stream
 from tests.support.waiting import until
 from tests.support.web_tools import tool_call
 
@@ -63,12 +53,7 @@ async def test_a_stream_is_settled_by_its_usage_and_an_aborted_one_by_what_was_s
     assert status == 200 and "stop" in str(text) and '"tokens-day";r=8967' in told["RateLimit"]
     assert await left(gateway, key) == 10_000 - 2 * USED
     serve.upstream.will(silent(serve.upstream, chunk({"content": "w" * 4000})), answer())
-    async with aiohttp.ClientSession() as session:
-        reply = await session.post(
-            f"{gateway.url}/v1/chat/completions",
-            json={**BODY, "stream": True, "max_tokens": 4000},
-            headers={"Authorization": f"Bearer {key}"},
-        )
+    async with posting(gateway, CHAT, {**BODY, "stream": True, "max_tokens": 4000}, key) as reply:
         await reply.content.readany()
         reply.close()
     await asyncio.wait_for(serve.upstream.released.wait(), 10)

@@ -8,10 +8,10 @@ import orjson
 import pytest
 
 from gateway.embedded.llm_server import SLOTS
-from gateway.embedded.servers import MAX_CALLS, Embedded, EmbeddedUpstream
+from gateway.embedded.servers import MAX_CALLS, Embedded
 from tests.support import upstream as up
 from tests.support.asking import ASK, ask, ask_stream, said, toml
-from tests.support.gateways import Gateway, Serve
+from tests.support.gateways import Gateway, Serve, engine_at
 from tests.support.upstream import Upstream
 from tests.support.waiting import until
 
@@ -70,10 +70,7 @@ async def test_two_hundred_streams_run_together_and_a_neighbour_is_answered(serv
 async def test_an_embedded_model_has_a_bounded_number_of_callers(serve: Serve, upstream: Upstream) -> None:
     """The engine itself would let any number wait without end. It is given as many as it answers at once."""
 
-    async def awake() -> None:
-        return None
-
-    llm = EmbeddedUpstream(upstream.url, "embedded-llm", awake)
+    llm = engine_at(upstream.url, "embedded-llm")
     server = await serve(embedded=Embedded(llm=llm))
     go_on = asyncio.Event()
 

@@ -17,11 +17,11 @@ from typing import Any
 
 import pytest
 
-from gateway.embedded.servers import Embedded, EmbeddedUpstream
+from gateway.embedded.servers import Embedded
 from gateway.shared_state.sqlite_state import StateFile
 from gateway.web.history import History
 from tests.support.asking import ASK, CHAT, send, toml
-from tests.support.gateways import Gateway, Serve
+from tests.support.gateways import Gateway, Serve, engine_at
 from tests.support.hosted_search import chat, round_of, scene, search
 from tests.support.model_clients import console_command
 from tests.support.ocr_running import SAMPLE
@@ -73,10 +73,7 @@ def configuration(upstream: Upstream, site: Site) -> str:
 
 
 def embedded_ocr(url: str) -> Embedded:
-    async def wake() -> None:
-        return None
-
-    return Embedded(ocr=EmbeddedUpstream(f"{url}/v1", "embedded-ocr", wake))
+    return Embedded(ocr=engine_at(f"{url}/v1", "embedded-ocr"))
 
 
 @pytest.mark.system

@@ -3,12 +3,11 @@
 import re
 from typing import Any
 
-import aiohttp
 import orjson
 import pytest
 
 from tests.support import upstream as up
-from tests.support.asking import ASK, CHAT, MESSAGES, RESPONSES, ask, toml
+from tests.support.asking import ASK, CHAT, MESSAGES, RESPONSES, ask, posting, toml
 from tests.support.gateways import Gateway, Serve
 from tests.support.rich_bodies import Path, places, rich, shown, with_value
 from tests.support.upstream import Upstream
@@ -111,8 +110,5 @@ async def test_no_place_of_an_answer_lets_a_secret_in(serve: Serve, upstream: Up
 
 
 async def raw_answer(server: Gateway, path: str, body: Any) -> str:
-    async with (
-        aiohttp.ClientSession(headers=server.headers) as session,
-        session.post(server.url + path, json=body) as answer,
-    ):
+    async with posting(server, path, body) as answer:
         return (await answer.read()).decode()

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-import aiohttp
 import pytest
 
 from gateway.errors import GatewayError
@@ -92,18 +91,12 @@ async def test_every_call_counts_against_the_minute_of_the_key(stage: Scene) -> 
 
 async def leave(stage: Scene, path: str, body: dict[str, Any], *waits: asyncio.Event) -> None:
     """Ask, and leave once one of the events is set."""
-    async with aiohttp.ClientSession() as session:
-        asking = asyncio.create_task(_read(session, stage, path, body))
-        for event in waits:
-            async with asyncio.timeout(5):
-                await event.wait()
-        asking.cancel()
-        await asyncio.gather(asking, return_exceptions=True)
-
-
-async def _read(session: aiohttp.ClientSession, stage: Scene, path: str, body: dict[str, Any]) -> None:
-    async with session.post(stage.server.url + path, json=body, headers=stage.server.headers) as answer:
-        await answer.read()
+    asking = asyncio.create_task(post(stage, path, body))
+    for event in waits:
+        async with asyncio.timeout(5):
+            await event.wait()
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
 
 
 @pytest.mark.parametrize("is_stream", [True, False], ids=["streamed", "whole"])

@@ -130,16 +130,15 @@ async def test_an_address_or_credential_of_the_caller_is_refused(stage: Stage, f
 
 
 @pytest.mark.parametrize(
-    ("label", "status", "words"),
-    [("other", 403, "mcp:other"), ("words", 403, "mcp:words"), ("gateway", 403, "web-search")],
+    ("label", "words"), [("other", "mcp:other"), ("words", "mcp:words"), ("gateway", "web-search")]
 )
 async def test_a_key_without_the_scope_is_told_its_name_before_anything_begins(
-    stage: Stage, label: str, status: int, words: str
+    stage: Stage, label: str, words: str
 ) -> None:
     key = stage.scene.server.make_key("responses")
     body = {"model": "SvcLLM", "input": "go", "tools": [{"type": "mcp", "server_label": label}], "stream": True}
-    found, data = await post(stage.scene, "/v1/responses", body, key)
-    assert (found, data["error"]["param"]) == (status, "tools[0].server_label") and words in data["error"]["message"]
+    status, data = await post(stage.scene, "/v1/responses", body, key)
+    assert (status, data["error"]["param"]) == (403, "tools[0].server_label") and words in data["error"]["message"]
     assert not stage.server.seen and not stage.scene.model.seen
 
 

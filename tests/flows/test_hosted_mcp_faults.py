@@ -5,12 +5,12 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
-import aiohttp
 import pytest
 from aiohttp import web
 
+from tests.support.asking import RESPONSES, posting
 from tests.support.gateways import Serve
-from tests.support.hosted_mcp import LIMIT_S, WORDS, Stage, mcp_stage, tool_messages
+from tests.support.hosted_mcp import WORDS, Stage, mcp_stage, tool_messages
 from tests.support.hosted_search import call, round_of
 
 
@@ -59,12 +59,7 @@ async def test_a_client_that_leaves_ends_what_the_server_does(stage: Stage, meth
     stage.server.waits, stage.server.waits_at = True, method
     stage.scene.model.will(round_of(call("words__lookup", word="x")))
     body = {"model": "SvcLLM", "input": asked, "tools": [WORDS], "stream": True}
-    headers, url = {"Authorization": f"Bearer {stage.key}"}, f"{stage.scene.server.url}/v1/responses"
-    async with (
-        asyncio.timeout(LIMIT_S),
-        aiohttp.ClientSession(headers=headers) as session,
-        session.post(url, json=body) as answer,
-    ):
+    async with posting(stage.scene.server, RESPONSES, body, stage.key) as answer:
         await stage.server.waiting.wait()
         answer.close()
     async with asyncio.timeout(1):

@@ -9,10 +9,10 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import aiohttp
 import pytest
 
 from tests.support import upstream as up
+from tests.support.asking import RESPONSES, posting
 from tests.support.gateways import Serve
 from tests.support.hosted_checks import check_events, check_response, kinds_of, plain
 from tests.support.hosted_search import SEARCH, Scene, call, message_of, respond, round_of, scene, search, visible
@@ -128,11 +128,7 @@ async def test_the_first_text_of_the_last_round_comes_before_the_model_has_ended
         round_of(search()), up.silent(stage.model, up.chunk({"role": "assistant"}), up.chunk({"content": "Par"}))
     )
     body = {"model": "SvcLLM", "input": "x", "tools": [SEARCH], "stream": True}
-    async with (
-        asyncio.timeout(5),
-        aiohttp.ClientSession(stage.server.url, headers=stage.server.headers) as session,
-        session.post("/v1/responses", json=body) as answer,
-    ):
+    async with asyncio.timeout(5), posting(stage.server, RESPONSES, body) as answer:
         async for line in answer.content:
             if b'"delta":"Par"' in line:
                 break

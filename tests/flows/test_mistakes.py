@@ -14,20 +14,17 @@ import aiohttp
 import pytest
 
 from gateway.cli.main import main
-from gateway.embedded.servers import Embedded, EmbeddedUpstream
-from tests.support.gateways import Gateway, Serve, upstream_toml
+from gateway.embedded.servers import Embedded
+from tests.support.gateways import Gateway, Serve, engine_at, upstream_toml
 from tests.support.paths import GOLDEN
 from tests.support.upstream import answer, scripted_upstream
 
 
 @pytest.fixture
 async def server(serve: Serve) -> AsyncIterator[Gateway]:
-    async def wake() -> None:
-        return None
-
     async with scripted_upstream() as upstream:
         upstream.will(answer())
-        embedded = Embedded(ocr=EmbeddedUpstream(upstream.url, "embedded-ocr", wake))
+        embedded = Embedded(ocr=engine_at(upstream.url, "embedded-ocr"))
         native = upstream_toml(upstream.url).replace("SvcLLM", "Native") + 'messages = "native"\nresponses = "native"\n'
         models = upstream_toml(upstream.url) + native
         yield await serve(models + "[guardrail]\nenabled = 'off'\n", embedded)

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-import aiohttp
 import pytest
 
 from bench.planted import Draw
 from gateway.domain import Json
+from tests.support.asking import MCP, posting
 from tests.support.gateways import Gateway, Serve
 from tests.support.web_tools import tool_call
-from tests.support.web_tools_site import PATH
 from tests.support.websites import Site, serving
 from tests.unit.providers.test_search_providers import Upstream
 
@@ -62,11 +61,8 @@ class Plants:
 
 
 async def ask(server: Gateway, tool: str, arguments: Json, way: str) -> str:
-    headers = {**server.headers, "Accept": way, "MCP-Protocol-Version": "2025-06-18"}
-    async with (
-        aiohttp.ClientSession() as session,
-        session.post(server.url + PATH, json=tool_call(tool, arguments, token="t"), headers=headers) as answer,
-    ):
+    headers = {"Accept": way, "MCP-Protocol-Version": "2025-06-18"}
+    async with posting(server, MCP, tool_call(tool, arguments, token="t"), **headers) as answer:
         assert answer.status == 200 and answer.content_type == way
         return await answer.text()
 

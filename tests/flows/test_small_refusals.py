@@ -137,9 +137,6 @@ async def test_the_listen_queue_is_as_long_on_an_inherited_socket_as_on_our_own(
     assert backlog(ours) == min(1024, LONGEST_QUEUE)
     gateway = start_process(tmp_path)
     with ours:
-        gateway.start(inherit=ours)
-        try:
+        async with gateway.begun(ours):
             await gateway.wait_for_text("The gateway answers on")
             assert backlog(ours) == min(1024, LONGEST_QUEUE)
-        finally:
-            await gateway.close()

@@ -10,6 +10,7 @@ import pytest
 
 from gateway.calls.delivery import ClientGone
 from gateway.web.http_sink import HttpSink
+from tests.support.asking import posting
 from tests.support.gateways import Gateway
 from tests.support.upstream import Exchange, Upstream, stream, text_stream
 from tests.support.waiting import until
@@ -102,10 +103,7 @@ async def test_a_client_that_leaves_with_the_last_event_has_its_answer_and_its_t
     monkeypatch.setattr(HttpSink, "finish", finish)
     upstream.will(slowly)
     body = {"model": "SvcLLM", "stream": True, **PATHS[path]}
-    async with (
-        aiohttp.ClientSession(headers=server.headers) as session,
-        session.post(server.url + path, json=body) as answer,
-    ):
+    async with posting(server, path, body) as answer:
         with suppress(aiohttp.ClientError):
             await answer.read()
     await until(lambda: '"event":"request"' in server.log_text(), 5)

@@ -119,11 +119,8 @@ async def test_the_whole_gateway_says_why_it_cannot_start(tmp_path: Path) -> Non
         gateway.write_config(
             f'workers = {workers}\ntls = {{ cert = "{tmp_path}/cert.pem", key = "{tmp_path}/cert.pem" }}\n'
         )
-        gateway.start()
-        try:
+        async with gateway.begun():
             assert await gateway.wait_exit() == 78
-        finally:
-            await gateway.close()
         assert "gateway: " in gateway.printed()
 
 
@@ -132,8 +129,7 @@ async def test_the_workers_share_one_embedded_model_that_their_parent_keeps(tmp_
         pytest.skip("the [llm] extra is not installed")
     gateway = GatewayProcess(tmp_path, free_port())
     gateway.write_config("workers = 2\n[local_ocr]\nenabled = false\n[local_llm]\nthreads = 1\n", embedded=True)
-    gateway.start()
-    try:
+    async with gateway.begun():
         await gateway.wait_for_event("ready")
         await gateway.wait_until_ready()
         for _ in range(4):
@@ -142,5 +138,3 @@ async def test_the_workers_share_one_embedded_model_that_their_parent_keeps(tmp_
         assert len(gateway.events("child_ready")) == 1
         gateway.send(signal.SIGTERM)
         assert await gateway.wait_exit() == 0
-    finally:
-        await gateway.close()

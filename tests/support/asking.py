@@ -2,7 +2,8 @@
 
 import asyncio
 import io
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
 import aiohttp
@@ -75,6 +76,19 @@ def events_of(raw: bytes) -> list[Any]:
     return [orjson.loads(line[6:]) for line in raw.split(b"\n") if line.startswith(b"data: {")]
 
 
+@asynccontextmanager
+async def posting(
+    server: Gateway | GatewayProcess, path: str, body: Any, key: str = "", **headers: str
+) -> AsyncIterator[aiohttp.ClientResponse]:
+    """The answer to a body, for who reads it piece by piece, or leaves."""
+    given = {"Authorization": f"Bearer {key or server.key}", **headers}
+    async with (
+        asyncio.timeout(LIMIT_S), aiohttp.ClientSession(headers=given) as session,
+        session.post(server.url + path, json=body) as answer,
+    ):  # fmt: skip
+        yield answer
+
+
 async def call_tool(
     server: Gateway | GatewayProcess,
     tool: str,
@@ -97,16 +111,14 @@ async def ask(server: Gateway, path: str = CHAT, **body: Any) -> tuple[int, Any,
 
 async def ask_stream(server: Gateway, **body: Any) -> tuple[int, list[Any]]:
     """Status and decoded events; None stands for `[DONE]`. An error answer is its one event."""
-    async with asyncio.timeout(LIMIT_S), aiohttp.ClientSession() as session:
-        url = server.url + "/v1/chat/completions"
-        async with session.post(url, json={**ASK, "stream": True, **body}, headers=server.headers) as answer:
-            raw = await answer.read()
-            if answer.status != 200:
-                return answer.status, [orjson.loads(raw)]
-            assert answer.content_type == "text/event-stream"
-            frames = [frame for frame in raw.split(b"\n\n") if frame and not frame.startswith(b":")]
-            assert all(frame.startswith(b"data: ") and b"\n" not in frame for frame in frames)
-            return 200, [None if frame == b"data: [DONE]" else orjson.loads(frame[6:]) for frame in frames]
+    async with posting(server, CHAT, {**ASK, "stream": True, **body}) as answer:
+        raw = await answer.read()
+        if answer.status != 200:
+            return answer.status, [orjson.loads(raw)]
+        assert answer.content_type == "text/event-stream"
+        frames = [frame for frame in raw.split(b"\n\n") if frame and not frame.startswith(b":")]
+        assert all(frame.startswith(b"data: ") and b"\n" not in frame for frame in frames)
+        return 200, [None if frame == b"data: [DONE]" else orjson.loads(frame[6:]) for frame in frames]
 
 
 def official(server: Gateway, key: str = "") -> Any:

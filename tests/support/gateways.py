@@ -32,7 +32,7 @@ from gateway.config.loader import load_config, loaded
 from gateway.config.settings import Config
 from gateway.domain import SCOPES
 from gateway.embedded.llm_server import is_installed
-from gateway.embedded.servers import Embedded
+from gateway.embedded.servers import Embedded, EmbeddedUpstream
 from gateway.web.listen_socket import bind
 from gateway.web.server.runner import Listener
 from gateway.web.state import SERVER_STATE
@@ -47,6 +47,15 @@ NEEDS_MODEL = [
     pytest.mark.skipif(not is_installed(), reason="the llm extra is not installed"),
 ]
 """Marks of tests whose gateway has the embedded language model."""
+
+
+def engine_at(url: str, name: str) -> EmbeddedUpstream:
+    """An embedded server, such as `embedded-llm`, that is there already."""
+
+    async def wake() -> None:
+        return None
+
+    return EmbeddedUpstream(url, name, wake)
 
 
 # --- in the test's process -------------------------------------------------------------------------------------------

@@ -14,10 +14,10 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from gateway.embedded.servers import Embedded, EmbeddedUpstream
+from gateway.embedded.servers import Embedded
 from tests.support import upstream as up
 from tests.support.asking import OFF, send, toml
-from tests.support.gateways import Gateway
+from tests.support.gateways import Gateway, engine_at
 from tests.support.talks import whole_chat
 from tests.support.upstream import Script, Upstream, scripted_upstream
 from tests.support.websites import Site, serving
@@ -87,10 +87,6 @@ async def scene(
     **settings: Any,
 ) -> AsyncIterator[Scene]:
     """`embedded`: the model is the server of the embedded one. `before`: upstreams that are asked first."""
-
-    async def awake() -> None:
-        return None
-
     async with AsyncExitStack() as stack:
         model = await stack.enter_async_context(scripted_upstream())
         provider, site, engine = Provider(), Site(), Site()
@@ -103,13 +99,9 @@ async def scene(
             f"[web]\nallow_private = ['{site.address}', '{engine.address}']\nrespect_robots = false\n"
             "[guardrail]\nenabled = 'off'\n"
         )
-        llm = EmbeddedUpstream(model.url, "embedded-llm", awake) if embedded else None
-        models = (
-            toml()
-            if embedded
-            else toml(*before, model, **settings).replace(OFF, f"\n  weight = {int(not before)}{OFF}")
-        )
-        server = await serve(models + tables + more, Embedded(llm=llm))
+        llm = engine_at(model.url, "embedded-llm") if embedded else None
+        weighed = toml(*before, model, **settings).replace(OFF, f"\n  weight = {int(not before)}{OFF}")
+        server = await serve((toml() if embedded else weighed) + tables + more, Embedded(llm=llm))
         yield Scene(server, model, provider, site)
 
 

@@ -1,11 +1,10 @@
 """Bodies for `POST /v1/messages`, and its stream read without the official client."""
 
-import asyncio
 from typing import Any
 
-import aiohttp
 import orjson
 
+from tests.support.asking import MESSAGES, posting
 from tests.support.gateways import Gateway
 
 LIMIT_S = 10
@@ -17,11 +16,7 @@ IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png"
 
 
 async def raw_stream(server: Gateway, **body: Any) -> list[Any]:
-    async with (
-        asyncio.timeout(LIMIT_S),
-        aiohttp.ClientSession(headers=server.headers) as session,
-        session.post(f"{server.url}/v1/messages", json={**MODEL, "messages": HELLO, "stream": True, **body}) as answer,
-    ):
+    async with posting(server, MESSAGES, {**MODEL, "messages": HELLO, "stream": True, **body}) as answer:
         frames = [frame for frame in (await answer.read()).decode().split("\n\n") if frame and frame[0] != ":"]
     events = []
     for frame in frames:

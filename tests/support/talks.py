@@ -5,16 +5,14 @@ documented fields alone, as Codex, Claude Code and most frameworks do; any other
 program does that appends the answer to its list.
 """
 
-import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
-import aiohttp
 import orjson
 
+from tests.support.asking import posting
 from tests.support.gateways import Gateway
 
-LIMIT_S = 20
 ROUTES = ("chat", "responses", "chained", "messages")
 """`chained`: the responses route by `previous_response_id`."""
 TOOLS = ("weather", "read_file", "grep", "list_dir", "list_all")
@@ -99,11 +97,7 @@ class Talk:
 
     async def post(self, body: Any) -> Turn:
         """The answer to a body."""
-        async with (
-            asyncio.timeout(LIMIT_S),
-            aiohttp.ClientSession(headers={"Authorization": f"Bearer {self._key}"}) as session,
-            session.post(self._server.url + self._path, json=body) as answer,
-        ):
+        async with posting(self._server, self._path, body, self._key) as answer:
             raw = await answer.read()
             if not body.get("stream") or answer.status != 200:
                 return self._read(answer.status, orjson.loads(raw), [], answer.headers)
