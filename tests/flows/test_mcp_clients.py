@@ -66,8 +66,7 @@ async def test_an_official_client_connects_lists_and_calls_all_five_tools_well_a
 
 
 @pytest.mark.parametrize(
-    "client",
-    ["python1", "python2", *(pytest.param(name, marks=pytest.mark.system) for name in ("sdk1", "sdk2"))],
+    "client", ["python1", "python2", *(pytest.param(name, marks=pytest.mark.system) for name in ("sdk1", "sdk2"))]
 )
 async def test_an_official_client_with_a_wrong_key_fails_to_connect(site: WebToolsSite, client: str) -> None:
     plan = {"url": site.url, "key": "wrong", "mode": "auto", "calls": []}

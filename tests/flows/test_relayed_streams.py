@@ -223,12 +223,7 @@ WORDS = [*EVENTS[:2], *[up.chunk({"content": "a few more words "})] * 500, *EVEN
 @pytest.mark.parametrize("ends", [*FAULTS, "its budget"])
 @pytest.mark.parametrize("kind", ["responses with web search", "messages", "chat with web search"])
 async def test_a_translated_answer_ends_alike_on_both_ways(
-    serve: Serve,
-    upstream: Upstream,
-    at_once: list[int],
-    monkeypatch: pytest.MonkeyPatch,
-    kind: str,
-    ends: str,
+    serve: Serve, upstream: Upstream, at_once: list[int], monkeypatch: pytest.MonkeyPatch, kind: str, ends: str
 ) -> None:
     path, more = TRANSLATED[kind]
     limits = "[limits]\ntokens_per_day = 1500\n" if ends == "its budget" else ""

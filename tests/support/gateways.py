@@ -42,10 +42,7 @@ from tests.support.upstream import Upstream
 
 ANSWER_S = 120.0
 """Longest answer of an embedded language model."""
-NEEDS_MODEL = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not is_installed(), reason="the llm extra is not installed"),
-]
+NEEDS_MODEL = [pytest.mark.slow, pytest.mark.skipif(not is_installed(), reason="the llm extra is not installed")]
 """Marks of tests whose gateway has the embedded language model."""
 
 

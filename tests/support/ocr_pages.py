@@ -85,12 +85,7 @@ class Sheet:
             boxes.append(ink)
             at += self.draw.textlength(word + " ", font=face)
         self.truth.lines.append(text)
-        return (
-            min(b[0] for b in boxes),
-            min(b[1] for b in boxes),
-            max(b[2] for b in boxes),
-            max(b[3] for b in boxes),
-        )
+        return (min(b[0] for b in boxes), min(b[1] for b in boxes), max(b[2] for b in boxes), max(b[3] for b in boxes))
 
     def paragraph(
         self, x: float, y: float, width: float, text: str, size: int, style: str = "", label: str = "text"
