@@ -40,14 +40,7 @@ PAGE = (
     f"<!doctype html><title>{TITLE.replace('<', '&lt;')}</title><h1>Tides</h1>"
     f"<p>{'High water is at noon on most days of the month. ' * 12}</p>"
 )
-FAULT = {
-    "key": "agent",
-    "method": "POST",
-    "status": 429,
-    "outcome": "refused",
-    "code": "rate_limit_exceeded",
-    "total_ms": 2,
-}
+FAULT = {"key": "agent", "method": "POST", "status": 429, "outcome": "refused", "code": "rate_limit_exceeded"}
 MAX_BYTES = 150_000
 """What the page may weigh, all its files together."""
 
@@ -89,11 +82,9 @@ async def test_the_pictures_of_the_documents_are_made(serve: Serve, ocr_url: str
         on.model.will(round_of(search()), round_of("The capital of France is **Paris** [1], not Nice [3]."))
         await an_hour_of_requests(on.server)
         await in_browser("pictures", on.server, picture=str(SAMPLE), pictures=str(folder))
-    named = [
-        re.findall(r"pictures/([a-z-]+\.png)", (ROOT / name).read_text()) for name in ("README.md", "docs/console.md")
-    ]
+    told = "".join((ROOT / name).read_text() for name in ("README.md", "docs/console.md"))
     made = {path.name for path in folder.glob("*.png") if not path.name.startswith("ocr-")}
-    assert made == set(itertools.chain(*named))
+    assert made == set(re.findall(r"pictures/([a-z-]+\.png)", told))
 
 
 async def an_hour_of_requests(server: Gateway) -> None:
@@ -107,7 +98,9 @@ async def an_hour_of_requests(server: Gateway) -> None:
         clock = itertools.repeat(now - 3600 + 60 * minute)
         number = 18 + minute % 7 + round(8 * math.sin(minute / 8))
         kinds = [(200, "", 0.4 + 0.01 * minute, 900, 350)] * number + [(429, "", 0.002, 0, 0)] * (minute % 5 == 0)
-        faults = [{**FAULT, "request_id": f"req_{minute}", "endpoint": "chat"}] if minute % 5 == 0 else []
+        faults = (
+            [{**FAULT, "total_ms": 2, "request_id": f"req_{minute}", "endpoint": "chat"}] if minute % 5 == 0 else []
+        )
         history.add(kinds + [(502, "", 3.1, 0, 0)] * (minute % 11 == 0), faults)
         history.add_gauges(cpu_ms=number * 60, memory_kb=90_000, in_flight=2, seconds=60)
     await history.close()
@@ -125,12 +118,8 @@ async def test_every_tab_does_its_job_and_nothing_of_an_answer_becomes_code(serv
         assert (await send(server, CHAT, body))[0] == 502
         await send(server, CHAT, {"model": "SvcLLM"})
         alone = await serve("")  # without models of its own
-        plan: dict[str, Any] = {
-            "site": f"{site.url}/tides",
-            "picture": str(SAMPLE),
-            "alone": {"url": alone.ops_url, "key": alone.key},
-        }
-        report = await in_browser("tabs", server, **plan)
+        beside = {"url": alone.ops_url, "key": alone.key}
+        report = await in_browser("tabs", server, site=f"{site.url}/tides", picture=str(SAMPLE), alone=beside)
 
     assert report["console"] == [] and report["outside"] == []
     assert not report["hacked"] and report["dialogs"] == 0
@@ -152,9 +141,7 @@ async def test_every_tab_does_its_job_and_nothing_of_an_answer_becomes_code(serv
     ocr = tabs["ocr"]
     assert ocr["boxes"] > 5 and ocr["marked"] == 1 and ocr["focused"] == "block-2" and ocr["tables"] == 1
     assert "Harbour Street Stationers" in ocr["text"] and "Copy paper A4" in ocr["text"]
-    assert [mark.partition("\n")[0].replace("EMAIL", "") for mark in tabs["sanitize"]["marks"]][:1] == [
-        "jane.roe@corporation.com"
-    ]
+    assert tabs["sanitize"]["marks"][0].partition("\n")[0].replace("EMAIL", "") == "jane.roe@corporation.com"
     assert "[REDACTED:EMAIL]" in tabs["sanitize"]["request"] and "😀" in tabs["sanitize"]["request"]
     assert tabs["sanitize"]["state"] == "" and report["alone"].startswith("The guardrail is off: ")
     assert tabs["keys"]["made"].startswith("gw_") and "in use here" in tabs["keys"]["list"]
@@ -170,9 +157,8 @@ async def test_every_page_fits_a_desk_and_a_phone_in_both_colours_and_can_be_use
     async with scripted_upstream() as upstream, serving(Site({"/tides": PAGE})) as site:
         upstream.will(stream(*text_stream((HOSTILE,))))
         server = await serve(configuration(upstream, site), embedded_ocr(ocr_url))
-        plan = {"site": f"{site.url}/tides", "picture": str(SAMPLE)}
         await send(server, CHAT, {"model": "SvcLLM"})
-        report = await in_browser("widths", server, **plan)
+        report = await in_browser("widths", server, site=f"{site.url}/tides", picture=str(SAMPLE))
     assert report["console"] == []
     assert report["axe"] == []
 
@@ -242,10 +228,8 @@ async def test_a_conversation_has_pictures_citations_and_second_answers(serve: S
         on.model.will(round_of(search()), round_of("It is Paris [1]."), round_of("It is Lyon."))
         report = await in_browser("talk", on.server, picture=str(SAMPLE))
     assert report["console"] == []
-    assert (
-        "'http://127.0.0.1:8080/v1/responses'" in report["code"]
-        and "data:image/png;base64,iVBORw0KGgo" in report["code"]
-    )
+    for words in ("'http://127.0.0.1:8080/v1/responses'", "data:image/png;base64,iVBORw0KGgo"):
+        assert words in report["code"]
     assert len(report["code"]) < 1000, "a picture is shown by its beginning"
     assert report["cited"] == [["[1]", "https://a.example.com/paris"]]
     assert report["copied"] == "It is Paris [1]."
@@ -270,10 +254,8 @@ async def test_a_key_is_changed_and_its_budgets_are_bars_of_use(serve: Serve) ->
         report = await in_browser("edit", server, name="day-agent")
         _, told, _ = await send(server, server.ops_url + "/api/admin/keys", method="GET")
     assert report["console"] == []
-    assert [" ".join(each.split()) for each in report["bars"]] == [
-        "tokens today 15 of 4,000",
-        "tool calls today 0 of 40",
-    ]
+    bars = [" ".join(each.split()) for each in report["bars"]]
+    assert bars == ["tokens today 15 of 4,000", "tool calls today 0 of 40"]
     assert report["values"] == {"focus": "day-agent", "scopes": ["chat"], "minute": "50"}
     changes = {"name": "night-agent", "scopes": ["chat", "ocr"], "per_minute": None, "tokens_per_day": 5000}
     assert report["sent"] == [changes, {"expires_days": None}]
@@ -316,13 +298,8 @@ async def test_the_routes_below_api_ask_for_a_key_and_its_scope(serve: Serve) ->
         method = "GET" if body is None else "POST"
         return (await send(server, server.ops_url + path, body, method=method, key=key, **more))[0]
 
-    for path in (
-        "/api/admin/usage",
-        "/api/admin/requests",
-        "/api/admin/history?range=1h",
-        "/api/admin/keys",
-        "/api/admin/upstreams",
-    ):
+    for page in ("usage", "requests", "history?range=1h", "keys", "upstreams"):
+        path = f"/api/admin/{page}"
         assert [await status(path), await status(path, outsider), await status(path, server.key)] == [401, 403, 200]
     preview: dict[str, Any] = {"body": {"text": "x"}}
     assert await status("/api/admin/sanitize", **preview) == 401

@@ -53,19 +53,11 @@ async def test_another_key_does_not_get_what_a_search_told(stage: Scene) -> None
 
 
 async def test_a_searched_item_from_elsewhere_is_taken_and_not_forwarded(stage: Scene) -> None:
-    foreign = {
-        "type": "web_search_call",
-        "id": "ws_1",
-        "status": "completed",
-        "action": {"type": "search", "query": "q"},
-    }
+    action = {"type": "search", "query": "q"}
+    foreign = {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": action}
     stage.model.will(round_of("x"))
-    items = [
-        {"type": "message", "role": "user", "content": "a"},
-        foreign,
-        {"type": "message", "role": "user", "content": "b"},
-    ]
-    await respond(stage, input=items)
+    said = [{"type": "message", "role": "user", "content": text} for text in "ab"]
+    await respond(stage, input=[said[0], foreign, said[1]])
     assert [message["role"] for message in stage.sent[0]["messages"]][1:] == ["user", "user"]
 
 

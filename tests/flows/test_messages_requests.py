@@ -49,13 +49,8 @@ async def test_messages_become_chat_messages(server: Gateway, upstream: Upstream
 
 
 async def test_nothing_of_the_request_goes_on_but_what_chat_has(server: Gateway, upstream: Upstream) -> None:
-    extra = {
-        "context_management": {"edits": []},
-        "service_tier": "auto",
-        "base_url": "http://10.0.0.1",
-        "speed": "fast",
-    }
-    body = await sent(server, upstream, metadata={"user_id": "device 7"}, thinking={"type": "enabled"}, **extra)
+    more = {"context_management": {"edits": []}, "service_tier": "auto", "base_url": "http://10.0.0.1", "speed": "fast"}
+    body = await sent(server, upstream, metadata={"user_id": "device 7"}, thinking={"type": "enabled"}, **more)
     assert body.keys() == {"model", "messages", "max_tokens", "user", "service_tier"}
     assert body["user"].startswith("user_") and "device" not in str(body)
 

@@ -249,19 +249,9 @@ def kind_of(event: Any) -> list[Any]:
 
 
 CITING = [
-    "Well: ",
-    "so ",
-    "x [",
-    "1] 里昂 ",
-    "and ",
-    "([b](https://b.example",
-    ".org/lyon))",
-    " 👩\u200d👩\u200d👧 ",
-    "[2",
-    "]",
-    " then ",
-    "end.",
-]
+    "Well: ", "so ", "x [", "1] 里昂 ", "and ", "([b](https://b.example", ".org/lyon))", " 👩\u200d👩\u200d👧 ", "[2",
+    "]", " then ", "end.",
+]  # fmt: skip
 
 
 async def test_citations_keep_their_places_on_both_ways(

@@ -12,14 +12,8 @@ ORDERS = {
     "defer_loading": True, "parameters": {"type": "object", "properties": {"customer": {"type": "string"}}},
 }  # fmt: skip
 CRM = {"type": "namespace", "name": "crm", "description": "Customer records.", "tools": [ORDERS]}
-WEATHER = {
-    "type": "function",
-    "name": "weather",
-    "description": "Weather of a place.",
-    "parameters": {},
-    "defer_loading": True,
-}
 CLOCK = {"type": "function", "name": "clock", "description": "The time.", "parameters": {"type": "object"}}
+WEATHER = {**CLOCK, "name": "weather", "description": "Weather of a place.", "parameters": {}, "defer_loading": True}
 
 
 def calling(name: str, arguments: str) -> Any:
@@ -32,14 +26,13 @@ def names(upstream: Upstream, index: int) -> list[str]:
 
 
 async def test_a_model_finds_a_deferred_tool_and_calls_it_in_the_same_answer(server: Gateway) -> None:
-    stream = [
-        up.chunk(
-            {"tool_calls": [{"index": 0, "id": "c", "type": "function", "function": {"name": name, "arguments": text}}]}
-        )
-        for name, text in (("tool_search", '{"query":"open orders"}'), ("crm__list_open_orders", '{"customer":"7"}'))
-    ]
-    scripts = [up.stream(piece, up.chunk({}, "tool_calls"), up.usage_chunk(), up.DONE) for piece in stream]
-    server.upstream.will(*scripts)
+    functions = (
+        {"name": "tool_search", "arguments": '{"query":"open orders"}'},
+        {"name": "crm__list_open_orders", "arguments": '{"customer":"7"}'},
+    )
+    calls = [{"index": 0, "id": "c", "type": "function", "function": each} for each in functions]
+    pieces = [up.chunk({"tool_calls": [call]}) for call in calls]
+    server.upstream.will(*(up.stream(each, up.chunk({}, "tool_calls"), up.usage_chunk(), up.DONE) for each in pieces))
     tools: list[Any] = [{"type": "tool_search"}, CRM, WEATHER, CLOCK]
     async with (
         official(server) as client,
@@ -74,12 +67,7 @@ async def test_a_search_that_fits_nothing_says_so_to_the_model(server: Gateway, 
 
 
 async def test_the_callers_own_search_brings_its_tools(server: Gateway, upstream: Upstream) -> None:
-    own = {
-        "type": "tool_search",
-        "execution": "client",
-        "description": "Finds tools.",
-        "parameters": {"type": "object"},
-    }
+    own = {"type": "tool_search", "execution": "client", "description": "Finds.", "parameters": {"type": "object"}}
     tools = [own, CRM, CLOCK]
     upstream.will(calling("tool_search", '{"paths":["crm"]}'), up.answer())
     _, data, _ = await ask(server, "/v1/responses", input="x", tools=tools)

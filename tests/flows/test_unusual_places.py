@@ -43,12 +43,8 @@ def spellings(raw: str) -> list[str]:
     texts = [raw]
     for _ in range(2):
         texts.append(texts[-1].replace('\\"', '"').replace("\\\\", "\\"))
-    texts += [
-        html.unescape(raw),
-        unquote(raw),
-        unquote(unquote(raw)),
-        quopri.decodestring(raw.encode()).decode("latin1"),
-    ]
+    texts += [html.unescape(raw), unquote(raw), unquote(unquote(raw))]
+    texts.append(quopri.decodestring(raw.encode()).decode("latin1"))
     with contextlib.suppress(orjson.JSONDecodeError):
         texts.append(orjson.dumps(orjson.loads(raw)).decode())
     words = "".join(char if char.isalnum() or char in "+/" else " " for char in raw).split()
@@ -66,12 +62,9 @@ def holds(raw: str) -> bool:
 
 
 def toml(upstream: Upstream, form: str = "translate") -> str:
-    lines = ["[[models]]\nname = 'SvcLLM'", f"  [[models.upstreams]]\n  base_url = '{upstream.url}'\n  model = 'm'"]
-    lines[1] += f"\n  responses = '{form}'"
-    lines.append(
-        f"[[models]]\nname = 'Vectors'\nkind = 'embedding'\n  [[models.upstreams]]\n  base_url = '{upstream.url}'"
-    )
-    return "\n".join([*lines, "  model = 'm'", OFF, SETTINGS])
+    behind = f"[[models.upstreams]]\nbase_url = '{upstream.url}'\nmodel = 'm'\n"
+    text = f"[[models]]\nname = 'SvcLLM'\n{behind}responses = '{form}'\n"
+    return f"{text}[[models]]\nname = 'Vectors'\nkind = 'embedding'\n{behind}{OFF}\n{SETTINGS}"
 
 
 async def posted(server: Gateway, path: str, body: Any) -> tuple[int, str]:
@@ -147,20 +140,13 @@ async def test_no_part_of_a_result_or_page_lets_a_secret_in_nor_a_query_out(serv
     async with scene(serve, '[sanitize]\nroutes = ["websearch"]\n') as found:
         found.provider.results = [
             {"title": SAID, "url": f"https://a.example.org/?access_token={KEY}", "content": SAID, "engine": KEY},
-            {
-                "title": "x",
-                "url": f"https://u:{KEY}@b.example.org/",
-                "content": "y",
-                "publishedDate": KEY,
-                "img_src": KEY,
-            },
+            {"title": "x", "url": f"https://u:{KEY}@b.test/", "content": "y", "publishedDate": KEY, "img_src": KEY},
         ]
         told = await called_tool(found.server, "search", query=f"who owns {KEY}", include_images=True)
         assert not holds(told) and '"error"' not in told[:200]
         assert not any(map(holds, found.provider.asked))
         found.site.pages["/notes"] = PAGE
         for depth in ("basic", "advanced"):
-            told = await called_tool(
-                found.server, "extract", urls=[f"{found.site.url}/notes"], extract_depth=depth, include_images=True
-            )
+            more = {"extract_depth": depth, "include_images": True}
+            told = await called_tool(found.server, "extract", urls=[f"{found.site.url}/notes"], **more)
             assert "set up last week" in told and not holds(told), depth
