@@ -75,9 +75,8 @@ async def test_any_worker_shows_follows_and_cancels_a_run(tmp_path: Path, upstre
             response_id = (await answer.content.readline()).decode().split('"id":"')[1].split('"')[0]
             assert line == b"event: response.created\n"
         await asyncio.wait_for(held.begun.wait(), LIMIT_S)
-        following = [
-            asyncio.create_task(call(gateway, "GET", f"/v1/responses/{response_id}?stream=true")) for _ in range(6)
-        ]
+        path = f"/v1/responses/{response_id}?stream=true"
+        following = [asyncio.create_task(call(gateway, "GET", path)) for _ in range(6)]
         for _ in range(6):
             await status_of(gateway, response_id, "in_progress")
         for _ in range(6):

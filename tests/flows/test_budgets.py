@@ -120,7 +120,6 @@ async def test_usage_is_written_by_key_model_and_tool(serve: Serve, upstream: Up
         assert (await ask(gateway, gateway.key))[0] == 200
     await gateway.listener.close()
     rows = read_usage(gateway.config.state_dir / STATE_FILE, "2000-01-01", ["model", "tool"])
-    assert [(row["model"], row["requests"], row["input_tokens"], row["cached_tokens"]) for row in rows] == [
-        ("SvcLLM", 3, 120, 90)
-    ]
+    names = ("model", "requests", "input_tokens", "cached_tokens")
+    assert [[row[name] for name in names] for row in rows] == [["SvcLLM", 3, 120, 90]]
     assert abs(rows[0]["spend"] - 3 * (40 * 0.001 + 2 * 0.01)) < 1e-9

@@ -152,8 +152,7 @@ async def test_an_answer_without_a_reason_has_null_and_says_so(server: Gateway, 
 
 
 async def test_legacy_functions_work_and_end_with_function_call(server: Gateway, upstream: Upstream) -> None:
-    call = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a":1}'}}
-    upstream.will(up.answer(up.completion(None, "tool_calls", tool_calls=[call])))
+    upstream.will(up.answer(up.completion(None, "tool_calls", tool_calls=[up.called("add", '{"a":1}')])))
     messages = [
         {"role": "user", "content": "x"},
         {"role": "assistant", "content": None, "function_call": {"name": "add", "arguments": "{}"}},

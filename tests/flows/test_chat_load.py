@@ -72,20 +72,15 @@ async def test_an_embedded_model_has_a_bounded_number_of_callers(serve: Serve, u
 
     llm = engine_at(upstream.url, "embedded-llm")
     server = await serve(embedded=Embedded(llm=llm))
-    go_on = asyncio.Event()
-
-    async def late(exchange: up.Exchange) -> None:
-        await go_on.wait()
-        await up.answer()(exchange)
-
-    upstream.will(late)
+    gate = up.Gate(up.answer())
+    upstream.will(gate)
     async with asyncio.TaskGroup() as tasks:
         waiting = [tasks.create_task(ask(server)) for _ in range(MAX_CALLS)]
         await until(lambda: len(llm.queue) + llm.queue.waiting == MAX_CALLS and len(upstream.seen) == SLOTS, 5)
         for streamed in (False, True):
             status, told, headers = await ask(server, stream=streamed)
             assert status == 429 and told["error"]["code"] == "rate_limit_exceeded" and int(headers["Retry-After"]) > 0
-        go_on.set()
+        gate.go_on.set()
     assert [each.result()[0] for each in waiting] == [200] * MAX_CALLS
     status, _, _ = await ask(server)
     assert status == 200

@@ -39,7 +39,7 @@ def user(text: str) -> list[dict[str, Any]]:
 
 async def test_the_upstream_never_sees_what_was_masked(cleaning: Gateway, upstream: Upstream) -> None:
     upstream.will(up.answer(up.completion(f"your key {KEY}")))
-    call = {"id": "t", "type": "function", "function": {"name": "pay", "arguments": json.dumps({"card": CARD, "n": 1})}}
+    call = up.called("pay", json.dumps({"card": CARD, "n": 1}), "t")
     turns = [
         {"role": "assistant", "content": None, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "t", "content": f"paid by {MAIL}"},
@@ -57,7 +57,7 @@ async def test_the_upstream_never_sees_what_was_masked(cleaning: Gateway, upstre
 
 @pytest.mark.parametrize("path", PATHS)
 async def test_a_whole_answer_is_masked_and_says_so(cleaning: Gateway, upstream: Upstream, path: str) -> None:
-    call = {"id": "c1", "type": "function", "function": {"name": "send", "arguments": json.dumps({"to": CARD})}}
+    call = up.called("send", json.dumps({"to": CARD}))
     upstream.will(up.answer(up.completion(f"your key {KEY}", "tool_calls", tool_calls=[call])))
     told = await told_by(cleaning, path, f"pay {CARD}", tools=[TOOLS[path]])
     assert upstream.last.body["messages"][0]["content"] == "pay [REDACTED:CREDIT_CARD]"
@@ -117,9 +117,7 @@ async def test_an_earlier_turn_that_must_not_pass_is_refused_by_name(serve: Serv
 STREAMED: dict[str, list[bytes]] = {
     "text": [up.chunk({"content": piece}) for piece in PIECES],
     "thinking": [up.chunk({"reasoning_content": piece}) for piece in ("4539 14", "88 0343 64", "67 !")],
-    "arguments": [up.chunk({"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "send", "arguments": ""}}]})]
-    + [up.chunk({"tool_calls": [{"index": 0, "function": {"arguments": piece}}]})
-       for piece in ('{"to":"4539 14', "88 0343", ' 6467"}')],
+    "arguments": up.call_chunks(up.called("send", '{"to":"4539 1488 0343 6467"}'), 7),
 }  # fmt: skip
 
 

@@ -71,11 +71,8 @@ async def test_claude_code_runs_its_tool_and_ends_with_the_answer(serve: Serve, 
             await up.stream(*up.text_stream([f"It is {found}."]))(exchange)
             return
         arguments = json.dumps({"file_path": str(tmp_path / "note.txt")})
-        head = {"index": 0, "id": "call_1", "type": "function", "function": {"name": "Read", "arguments": ""}}
-        pieces = [{"index": 0, "function": {"arguments": piece}} for piece in (arguments[:9], arguments[9:])]
-        calls = [up.chunk({"tool_calls": [each]}) for each in (head, *pieces)]
         thought = up.chunk({"reasoning_content": "I look"})
-        await up.stream(thought, *calls, up.chunk({}, "tool_calls"), up.usage_chunk(), up.DONE)(exchange)
+        await up.stream(thought, *up.call_stream(up.called("Read", arguments), 9))(exchange)
 
     serve.upstream.will(reading)
     server = await start(serve, serve.upstream)
@@ -164,9 +161,8 @@ async def test_claude_code_calls_the_web_tools_by_the_printed_configuration(
             call = (f"toolu_{len(results)}", name, arguments) if name else None
             await up.stream(*native_events(f"msg_{len(results)}", text, call))(exchange)
         elif name:
-            function = {"name": name, "arguments": json.dumps(arguments)}
-            call_chunk = {"index": 0, "id": f"call_{len(results)}", "type": "function", "function": function}
-            await up.stream(up.chunk({"tool_calls": [call_chunk]}), up.chunk({}, "tool_calls"), up.DONE)(exchange)
+            made = up.called(name, json.dumps(arguments), f"call_{len(results)}")
+            await up.stream(*up.call_stream(made))(exchange)
         else:
             await up.stream(*up.text_stream([text]))(exchange)
 

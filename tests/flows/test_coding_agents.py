@@ -36,13 +36,6 @@ async def output_of(command: list[str], folder: Path, **environment: str) -> str
     return out + err
 
 
-def calls(tool: str, arguments: str = "{}") -> list[bytes]:
-    """A model's stream with one call."""
-    function = {"name": tool, "arguments": arguments}
-    call = {"index": 0, "id": "call_1", "type": "function", "function": function}
-    return [up.chunk({"tool_calls": [call]}), up.chunk({}, "tool_calls"), up.usage_chunk(), up.DONE]
-
-
 def model(seen: list[Any], *turns: tuple[str, str]) -> up.Script:
     """A model that makes these calls, `(end of the tool's name, arguments)`, one a turn, and then says `All done.`.
 
@@ -57,7 +50,7 @@ def model(seen: list[Any], *turns: tuple[str, str]) -> up.Script:
             stream = up.text_stream(["All done."] if names else ["Title"])
         else:
             wanted, arguments = turns[answered]
-            stream = calls(next(name for name in names if name.endswith(wanted)), arguments)
+            stream = up.call_stream(up.called(next(name for name in names if name.endswith(wanted)), arguments))
         if names:
             seen.append(body)
         await up.stream(*stream)(exchange)
@@ -104,9 +97,8 @@ async def test_an_image_that_codex_looks_at_reaches_the_model(server: Gateway, t
 async def test_codex_finds_a_deferred_tool_by_its_own_search_and_calls_it(server: Gateway, tmp_path: Path) -> None:
     codex, seen = agent("@openai", "codex-*/vendor/*/bin/codex"), list[Any]()
     server.upstream.will(model(seen, ("tool_search", '{"query":"search status"}'), ("search_status", "{}")))
-    home = codex_home(
-        tmp_path, server, "[features]\ntool_search = true\ntool_search_always_defer_mcp_tools = true", KNOWN_MODEL
-    )
+    features = "[features]\ntool_search = true\ntool_search_always_defer_mcp_tools = true"
+    home = codex_home(tmp_path, server, features, KNOWN_MODEL)
     printed = await output_of([codex, *EXEC, "check it"], tmp_path, CODEX_HOME=str(home), GATEWAY_KEY=server.key)
     assert "All done." in printed
     offered = [[tool["function"]["name"] for tool in body["tools"]] for body in seen]

@@ -42,9 +42,8 @@ async def used_gateway(serve: Serve, upstream: Upstream) -> str:
     """The metrics of a gateway that has met everything that is counted."""
     toml = '[guardrail]\nenabled = "off"\n' + upstream_toml(upstream.url)
     gateway = await serve(toml)
-    upstream.will(
-        answer({}, status=503), answer(), stream(*text_stream()), stream(chunk({"content": "cut"}), end=False), answer()
-    )
+    cut = stream(chunk({"content": "cut"}), end=False)
+    upstream.will(answer({}, status=503), answer(), stream(*text_stream()), cut, answer())
     assert await post(gateway, "/v1/chat/completions", CHAT) == 200  # at the second attempt
     assert await post(gateway, "/v1/chat/completions", {**CHAT, "stream": True}) == 200
     assert await post(gateway, "/v1/chat/completions", {**CHAT, "stream": True}) == 200  # cut
@@ -90,9 +89,8 @@ async def test_every_metric_is_named_in_the_documentation_and_no_other(metrics_t
     }
     types = dict(re.findall(r"^# TYPE (\w+) (\w+)$", metrics_text, flags=re.MULTILINE))
     assert sorted(documented) == sorted(name for name in types if not name.endswith("_created"))
-    known = {
-        re.sub(r"_(bucket|count|sum)$", "", name): labels - {"le"} for name, labels in samples(metrics_text).items()
-    }
+    plain = {re.sub(r"_(bucket|count|sum)$", "", name): labels for name, labels in samples(metrics_text).items()}
+    known = {name: labels - {"le"} for name, labels in plain.items()}
     for name, labels in {**known, **RARE}.items():
         if not name.endswith("_created"):
             assert documented[name] == labels, name

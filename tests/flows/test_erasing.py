@@ -40,9 +40,8 @@ async def test_all_that_a_key_has_left_is_removed_and_nothing_of_another(tmp_pat
             async with official(server, key) as client:
                 await use(client)
         index = PageIndex(tmp_path / "index.sqlite3", max_pages=100, ttl_days=9)
-        pages = [
-            IndexedPage(f"https://a.example/{id}", "T", "words", owner=owner) for id, owner in enumerate([*ids, ""])
-        ]
+        owners = enumerate([*ids, ""])
+        pages = [IndexedPage(f"https://a.example/{n}", "T", "words", owner=owner) for n, owner in owners]
         await index.add(pages)
         await index.close()
     refused = run_command("keys", "erase", ids[0], "--state-dir", str(tmp_path))

@@ -26,10 +26,8 @@ def spent(stage: Stage) -> dict[tuple[str, str], tuple[int, float]]:
 
 async def test_each_hosted_call_is_in_the_usage_with_the_tools_price_or_else_the_models(serve: Serve) -> None:
     async with mcp_stage(serve, more=PRICES) as stage:
-        rounds = (
-            round_of(search(), call("words__lookup", "c2", 1, word="x"), is_stream=False),
-            round_of("Ok.", is_stream=False),
-        )
+        both = (search(), call("words__lookup", "c2", 1, word="x"))
+        rounds = (round_of(*both, is_stream=False), round_of("Ok.", is_stream=False))
         status, _ = await stage.respond(*rounds, tools=[WORDS, SEARCH], key=stage.scene.server.make_key(*SCOPES))
         assert status == 200
         await stage.scene.server.listener.close()  # writes the usage

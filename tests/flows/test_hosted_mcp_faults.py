@@ -81,11 +81,8 @@ async def test_an_answer_that_never_ends_is_cut(stage: Stage) -> None:
 async def test_results_are_masked_cut_and_without_invisible_characters(stage: Stage) -> None:
     long = "The card is 4539 1488 0343 6467. He\u200bllo. " + "x" * 100_000
     stage.server.result = {"content": [{"type": "text", "text": long}, {"type": "image", "data": "AA"}]}
-    rounds = (
-        round_of(call("words__lookup", word="4539 1488 0343 6467"), is_stream=False),
-        round_of("x", is_stream=False),
-    )
-    status, data = await stage.respond(*rounds)
+    asked = round_of(call("words__lookup", word="4539 1488 0343 6467"), is_stream=False)
+    status, data = await stage.respond(asked, round_of("x", is_stream=False))
     output = data["output"][1]["output"]
     assert status == 200 and "[REDACTED:CREDIT_CARD]" in output and "Hello" in output
     assert len(output) < 81_000 and output.endswith("[cut after 80,000 characters]")

@@ -54,9 +54,8 @@ async def test_query_and_results_are_masked_whatever_the_routes_say(stage: Scene
 @pytest.mark.slow
 async def test_a_page_is_masked_before_the_model_reads_it(stage: Scene) -> None:
     page = f"{stage.site.url}/page"
-    stage.site.pages["/page"] = (
-        f"<html><title>T</title><body><p>{'Words of a page. ' * 30}The card {CARD}.</p></body></html>"
-    )
+    words = "Words of a page. " * 30
+    stage.site.pages["/page"] = f"<html><title>T</title><body><p>{words}The card {CARD}.</p></body></html>"
     find = call("find_in_page", url=page, pattern="the CARD")
     stage.model.will(round_of(call("open_page", url=page)), round_of(find), round_of("x [1]"))
     response = await respond(stage, input=f"Read {page}", include=["web_search_call.results"])

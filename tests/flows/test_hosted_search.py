@@ -124,9 +124,8 @@ async def test_the_tool_is_repeated_with_its_defaults(stage: Scene) -> None:
 
 
 async def test_the_first_text_of_the_last_round_comes_before_the_model_has_ended(stage: Scene) -> None:
-    stage.model.will(
-        round_of(search()), up.silent(stage.model, up.chunk({"role": "assistant"}), up.chunk({"content": "Par"}))
-    )
+    begun = (up.chunk({"role": "assistant"}), up.chunk({"content": "Par"}))
+    stage.model.will(round_of(search()), up.silent(stage.model, *begun))
     body = {"model": "SvcLLM", "input": "x", "tools": [SEARCH], "stream": True}
     async with asyncio.timeout(5), posting(stage.server, RESPONSES, body) as answer:
         async for line in answer.content:

@@ -66,7 +66,7 @@ async def test_a_streamed_text_has_the_documented_order(client: AsyncAnthropic, 
     assert (message.usage.input_tokens, message.usage.output_tokens, message.stop_reason) == (3, 2, "end_turn")
 
 
-CALL = {"id": "call_1", "type": "function", "function": {"name": "add", "arguments": '{"a":1}'}}
+CALL = up.called("add", '{"a":1}')
 
 
 def shape(message: anthropic.types.Message) -> list[Any]:
@@ -146,10 +146,8 @@ async def test_a_model_keeps_notes_with_the_sdks_own_memory_tool(
     client: AsyncAnthropic, upstream: Upstream, tmp_path: Path
 ) -> None:
     note = {"command": "create", "path": "/memories/a.txt", "file_text": "Tea, no milk."}
-    calls = [
-        {"id": f"c{number}", "type": "function", "function": {"name": "memory", "arguments": json.dumps(arguments)}}
-        for number, arguments in enumerate([note, {"command": "view", "path": "/memories/a.txt"}])
-    ]
+    asked = enumerate([note, {"command": "view", "path": "/memories/a.txt"}])
+    calls = [up.called("memory", json.dumps(arguments), f"c{number}") for number, arguments in asked]
     rounds = [up.answer(up.completion(None, "tool_calls", tool_calls=[each])) for each in calls]
     upstream.will(*rounds, up.answer(up.completion("You take tea.")))
     memory = BetaAsyncLocalFilesystemMemoryTool(str(tmp_path))
@@ -165,9 +163,8 @@ async def test_a_model_keeps_notes_with_the_sdks_own_memory_tool(
 async def test_a_format_of_the_sdk_forces_the_upstreams_schema(client: AsyncAnthropic, upstream: Upstream) -> None:
     upstream.will(up.answer(up.completion('{"size": 3}')))
     schema = {"type": "object", "properties": {"size": {"type": "integer"}}}
-    message = await answered(
-        client, output_config={"effort": "max", "format": {"type": "json_schema", "schema": schema}}
-    )
+    form = {"type": "json_schema", "schema": schema}
+    message = await answered(client, output_config={"effort": "max", "format": form})
     assert json.loads(str(shape(message)[0])) == {"size": 3}
     sent = upstream.last.body
     assert sent["response_format"]["json_schema"]["schema"] == schema and sent["reasoning_effort"] == "max"

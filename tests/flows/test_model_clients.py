@@ -15,14 +15,10 @@ from tests.support.upstream import Upstream
 
 pytestmark = pytest.mark.slow
 
-CALL = {"id": "call_1", "type": "function", "function": {"name": "add", "arguments": '{"a":2,"b":3}'}}
+CALL = up.called("add", '{"a":2,"b":3}')
 CALLS_WHOLE = up.completion("Let me add.", "tool_calls", tool_calls=[CALL])
 CALLS_STREAM = [
-    up.chunk({"role": "assistant", "content": "Let me "}), up.chunk({"content": "add."}),
-    up.chunk({"tool_calls": [{"index": 0, **CALL, "function": {"name": "add", "arguments": ""}}]}),
-    up.chunk({"tool_calls": [{"index": 0, "function": {"arguments": '{"a":2,'}}]}),
-    up.chunk({"tool_calls": [{"index": 0, "function": {"arguments": '"b":3}'}}]}),
-    up.chunk({}, "tool_calls"), up.usage_chunk(), up.DONE,
+    up.chunk({"role": "assistant", "content": "Let me "}), up.chunk({"content": "add."}), *up.call_stream(CALL, 7),
 ]  # fmt: skip
 
 

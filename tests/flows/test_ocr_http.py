@@ -77,9 +77,8 @@ async def test_the_other_spelling_of_the_model_answers_under_the_canonical_name(
     assert fields["model"] == "embedded-ocr"
     assert fields["usage_estimated"] is True
     assert set(answer["usage"]) == {"prompt_tokens", "completion_tokens", "total_tokens"}
-    assert answer["usage"]["total_tokens"] == sum(
-        answer["usage"][name] for name in ("prompt_tokens", "completion_tokens")
-    )
+    usage = answer["usage"]
+    assert usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"]
 
 
 async def test_the_official_client_streams_several_images_as_one_answer(server: Gateway) -> None:
@@ -93,9 +92,8 @@ async def test_the_official_client_streams_several_images_as_one_answer(server: 
     assert text == "one page\n\nanother page"
     reasons = [chunk.choices[0].finish_reason for chunk in chunks if chunk.choices]
     assert reasons.count("stop") == 1
-    last: list[Any] = [
-        chunk.choices[0].to_dict() for chunk in chunks if chunk.choices and chunk.choices[0].finish_reason
-    ]
+    ended = (chunk.choices[0] for chunk in chunks if chunk.choices and chunk.choices[0].finish_reason)
+    last: list[Any] = [choice.to_dict() for choice in ended]
     assert last[0]["provider_specific_fields"]["usage_estimated"] is True
     assert len({chunk.id for chunk in chunks}) == 1
 

@@ -32,8 +32,7 @@ async def talking(exchange: Exchange) -> None:
     """A model that calls the first tool it has, summarizes when asked to, and otherwise says OK."""
     body = exchange.seen.body
     if body.get("tools"):
-        function = {"name": "get_weather", "arguments": '{"location":"SF"}'}
-        call = {"id": "call_1", "type": "function", "function": function}
+        call = up.called("get_weather", '{"location":"SF"}')
         await up.answer(up.completion(None, "tool_calls", tool_calls=[call]))(exchange)
     elif body.get("stream"):
         await up.stream(*up.text_stream(["O", "K"]))(exchange)

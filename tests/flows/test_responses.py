@@ -19,10 +19,8 @@ TOOL = {"type": "function", "name": "add", "description": "adds", "parameters": 
 LIMIT_S = 10
 
 
-def call_chunks(number: int = 0, call_id: str = "c1", name: str = "add") -> list[bytes]:
-    first = {"index": number, "id": call_id, "type": "function", "function": {"name": name, "arguments": ""}}
-    parts = [{"index": number, "function": {"arguments": piece}} for piece in ('{"a"', ":1}")]
-    return [up.chunk({"tool_calls": [each]}) for each in (first, *parts)]
+def call_chunks(number: int = 0, call_id: str = "c1") -> list[bytes]:
+    return up.call_chunks(up.called("add", '{"a":1}', call_id), 4, number)
 
 
 async def streamed(client: AsyncOpenAI, **body: Any) -> tuple[list[Any], Any]:
@@ -124,8 +122,7 @@ async def test_a_late_failure_is_an_error_then_failed(server: Gateway, upstream:
 
 
 async def test_tools_go_both_ways_and_calls_are_merged(client: AsyncOpenAI, upstream: Upstream) -> None:
-    call = {"id": "c9", "type": "function", "function": {"name": "add", "arguments": '{"a":1}'}}
-    upstream.will(up.answer(up.completion(None, "tool_calls", tool_calls=[call])))
+    upstream.will(up.answer(up.completion(None, "tool_calls", tool_calls=[up.called("add", '{"a":1}', "c9")])))
     items: list[Any] = [
         {"role": "user", "content": "add"},
         {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Yes."}]},

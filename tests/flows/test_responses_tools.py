@@ -33,16 +33,9 @@ PATCH = {
 
 def calling(name: str, arguments: str, call_id: str = "c1") -> tuple[up.Script, up.Script]:
     """A model's call, as a whole answer and as a stream with the arguments cut in three."""
-    call = {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
-    third = len(arguments) // 3
-    first = {"index": 0, "id": call_id, "type": "function", "function": {"name": name, "arguments": ""}}
-    pieces = [arguments[:third], arguments[third : 2 * third], arguments[2 * third :]]
-    deltas = [first, *({"index": 0, "function": {"arguments": piece}} for piece in pieces)]
-    chunks = [up.chunk({"tool_calls": [delta]}) for delta in deltas]
-    return (
-        up.answer(up.completion(None, "tool_calls", tool_calls=[call])),
-        up.stream(*chunks, up.chunk({}, "tool_calls"), up.usage_chunk(), up.DONE),
-    )
+    call = up.called(name, arguments, call_id)
+    whole = up.answer(up.completion(None, "tool_calls", tool_calls=[call]))
+    return whole, up.stream(*up.call_stream(call, len(arguments) // 3 + 1))
 
 
 async def item_of(client: AsyncOpenAI, streamed: bool, **body: Any) -> tuple[Any, list[Any]]:
@@ -79,9 +72,8 @@ async def test_a_namespaces_tools_are_offered_and_called_by_namespace_and_name(
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 async def test_a_custom_tool_gets_its_free_text(client: AsyncOpenAI, upstream: Upstream, streamed: bool) -> None:
     text = "*** Begin Patch\n+“ü” 😀\n*** End Patch"
-    upstream.will(
-        calling("apply_patch", '{"input":"*** Begin Patch\\n+“\\u00fc” \\ud83d\\ude00\\n*** End Patch"}')[streamed]
-    )
+    arguments = '{"input":"*** Begin Patch\\n+“\\u00fc” \\ud83d\\ude00\\n*** End Patch"}'
+    upstream.will(calling("apply_patch", arguments)[streamed])
     item, events = await item_of(client, streamed, tools=[PATCH])
     assert (item.type, item.name, item.input, item.call_id) == ("custom_tool_call", "apply_patch", text, "c1")
     assert "lark grammar:\nstart: /x/" in offered(upstream)["apply_patch"]
@@ -95,9 +87,8 @@ async def test_a_custom_tool_gets_its_free_text(client: AsyncOpenAI, upstream: U
 
 async def test_a_conversation_with_such_calls_goes_on_from_the_store(client: AsyncOpenAI, upstream: Upstream) -> None:
     tools: Any = [NAMESPACE, PATCH]
-    upstream.will(
-        calling("mcp__websearch__search", '{"q":1}')[0], calling("apply_patch", '{"input":"x"}', "c2")[0], up.answer()
-    )
+    patch = calling("apply_patch", '{"input":"x"}', "c2")[0]
+    upstream.will(calling("mcp__websearch__search", '{"q":1}')[0], patch, up.answer())
     first = await client.responses.create(model="SvcLLM", input="go", tools=tools)
     outputs: Any = [{"type": "function_call_output", "call_id": "c1", "output": "found"}]
     second = await client.responses.create(model="SvcLLM", previous_response_id=first.id, input=outputs, tools=tools)

@@ -24,9 +24,8 @@ def answer(*results: dict[str, str]) -> web.Response:
 
 
 async def of_brave(request: web.Request) -> web.StreamResponse:
-    return answer(
-        {"title": "One", "url": "https://one.test/?utm_source=b"}, {"title": "Two", "url": "https://two.test"}
-    )
+    one = {"title": "One", "url": "https://one.test/?utm_source=b"}
+    return answer(one, {"title": "Two", "url": "https://two.test"})
 
 
 async def of_searxng(request: web.Request) -> web.StreamResponse:

@@ -89,9 +89,8 @@ REVEALING = [
 async def test_an_upstreams_address_reaches_no_caller(server: Gateway, text: str, status: int) -> None:
     host = server.upstream.url.split("/")[2]
     message = text.format(host=host)
-    server.upstream.will(
-        up.answer({"error": {"message": f"Sorry: {message}.", "code": message, "param": host}}, status=status)
-    )
+    error = {"message": f"Sorry: {message}.", "code": message, "param": host}
+    server.upstream.will(up.answer({"error": error}, status=status))
     _, data, headers = await ask(server)
     told = json.dumps(data) + str(headers)
     for word in (host, "10.1.2.3", "llm-7.internal", "10.0.0.9", "fd00::", "192.168.7.9"):

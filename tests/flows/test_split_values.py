@@ -1,4 +1,4 @@
-"""Values that are split over parts and items, spelt again by tokens, or written in a data URL."""
+"""Values that are split over parts, items and pieces of a stream, spelt again by tokens, or written in a data URL."""
 
 import base64
 import copy
@@ -10,11 +10,13 @@ import pytest
 from tests.support import upstream as up
 from tests.support.asking import ask, ask_stream, toml
 from tests.support.gateways import Gateway, Serve
+from tests.support.pieces import pieces_of
 from tests.support.rich_bodies import RESPONSE_ANSWER
 from tests.support.upstream import Upstream
 
 HALVES = ("the card is 4539 14", "88 0343 6467 as you asked")
 CARD = "4539 1488 0343 6467"
+KEY = "ghp_" + "x8Kq2mZ7vR4tB9nW1cY6pL3sD5fG0hJaQeUi"
 SETTINGS = '[guardrail]\nenabled = "off"\n[sanitize]\nroutes = ["chat", "responses"]\n'
 REPORT = {"redacted": {"CREDIT_CARD": 1}, "flagged": {}}
 
@@ -55,9 +57,8 @@ async def test_a_value_over_two_parts_of_a_message_never_leaves(server: Gateway,
 
 
 async def test_a_key_over_many_short_parts_is_masked_where_it_begins(server: Gateway, upstream: Upstream) -> None:
-    key = "ghp_" + "x8Kq2mZ7vR4tB9nW1cY6pL3sD5fG0hJaQeUi"
     upstream.will(up.answer())
-    pieces = ["use ", *(key[index : index + 7] for index in range(0, len(key), 7)), " now"]
+    pieces = ["use ", *pieces_of(KEY, 7), " now"]
     parts = [{"type": "text", "text": text} for text in pieces]
     await ask(server, messages=[{"role": "user", "content": parts}])
     assert "".join(part["text"] for part in upstream.last.body["messages"][0]["content"]) == "use [REDACTED:SECRET] now"
@@ -85,9 +86,8 @@ def spelt(*texts: str) -> dict[str, Any]:
 
 async def test_the_tokens_of_a_masked_text_go_and_those_of_another_stay(server: Gateway, upstream: Upstream) -> None:
     answer = up.completion("It is " + CARD)
-    answer["choices"].append(
-        {"index": 1, "message": {"role": "assistant", "content": "It is"}, "finish_reason": "stop"}
-    )
+    other = {"role": "assistant", "content": "It is"}
+    answer["choices"].append({"index": 1, "message": other, "finish_reason": "stop"})
     answer["choices"][0]["logprobs"] = spelt("It is ", "4539 ", "1488 ", "0343 ", "6467")
     answer["choices"][1]["logprobs"] = spelt("It", " is")
     upstream.will(up.answer(copy.deepcopy(answer)))
@@ -132,11 +132,47 @@ async def test_text_in_a_data_url_is_masked_inside(taking_files: Gateway, upstre
 
 async def test_streamed_arguments_with_a_masked_number_are_still_json(server: Gateway, upstream: Upstream) -> None:
     text = '{"card": 4539148803436467, "words": "my card 4539 1488 0343 6467"}'
-    call = {"index": 0, "id": "call_1", "type": "function", "function": {"name": "pay", "arguments": ""}}
-    pieces = [up.chunk({"tool_calls": [{"index": 0, "function": {"arguments": each}}]}) for each in text]
-    upstream.will(up.stream(up.chunk({"tool_calls": [call]}), *pieces, up.chunk({}, "tool_calls"), up.DONE))
+    pieces = up.call_chunks(up.called("pay", text), 1)
+    upstream.will(up.stream(*pieces, up.chunk({}, "tool_calls"), up.DONE))
     _, events, _ = await ask(server, "/v1/responses", input="x", stream=True)
     deltas = "".join(each["delta"] for each in events if each["type"] == "response.function_call_arguments.delta")
     [done] = [each["arguments"] for each in events if each["type"] == "response.function_call_arguments.done"]
     masked = "[REDACTED:CREDIT_CARD]"
     assert orjson.loads(deltas) == orjson.loads(done) == {"card": masked, "words": f"my card {masked}"}
+
+
+def joined(value: Any, name: str = "", into: dict[str, str] | None = None) -> dict[str, str]:
+    """The strings at each place of the events, one behind the other, as a reader joins them."""
+    into = {} if into is None else into
+    if isinstance(value, dict):
+        for key, each in value.items():
+            if key not in ("id", "item_id", "signature"):
+                joined(each, f"{name}.{key}", into)
+    elif isinstance(value, list):
+        for each in value:
+            joined(each, f"{each['type']}{name}" if isinstance(each, dict) and "type" in each else name, into)
+    elif isinstance(value, str):
+        into[name] = into.get(name, "") + value
+    return into
+
+
+@pytest.mark.parametrize(
+    ("channel", "other", "others"),
+    [
+        ("content", "reasoning_content", 1),
+        ("content", "reasoning_content", 100),
+        ("reasoning_content", "content", 1),
+        ("refusal", "reasoning_content", 1),
+    ],
+)
+async def test_a_value_whose_pieces_alternate_with_another_text_is_masked(
+    server: Gateway, upstream: Upstream, channel: str, other: str, others: int
+) -> None:
+    text = f"the key is {KEY}, the card {CARD}."
+    chunks = [up.chunk(delta) for each in pieces_of(text, 5) for delta in ({channel: each}, *[{other: "or "}] * others)]
+    upstream.will(up.stream(*chunks, up.chunk({}, "stop"), up.DONE))
+    got = joined((await ask_stream(server))[1])
+    for shown in got.values():
+        assert KEY[8:16] not in shown and KEY[-12:] not in shown and "1488" not in shown and "0343" not in shown
+    masked = [shown for shown in got.values() if "[REDACTED:SECRET], the card [REDACTED:CREDIT_CARD]." in shown]
+    assert len(masked) == 1

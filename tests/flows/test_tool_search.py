@@ -17,8 +17,7 @@ WEATHER = {**CLOCK, "name": "weather", "description": "Weather of a place.", "pa
 
 
 def calling(name: str, arguments: str) -> Any:
-    call = {"id": "call_1", "type": "function", "function": {"name": name, "arguments": arguments}}
-    return up.answer(up.completion(None, "tool_calls", tool_calls=[call]))
+    return up.answer(up.completion(None, "tool_calls", tool_calls=[up.called(name, arguments)]))
 
 
 def names(upstream: Upstream, index: int) -> list[str]:
@@ -26,13 +25,8 @@ def names(upstream: Upstream, index: int) -> list[str]:
 
 
 async def test_a_model_finds_a_deferred_tool_and_calls_it_in_the_same_answer(server: Gateway) -> None:
-    functions = (
-        {"name": "tool_search", "arguments": '{"query":"open orders"}'},
-        {"name": "crm__list_open_orders", "arguments": '{"customer":"7"}'},
-    )
-    calls = [{"index": 0, "id": "c", "type": "function", "function": each} for each in functions]
-    pieces = [up.chunk({"tool_calls": [call]}) for call in calls]
-    server.upstream.will(*(up.stream(each, up.chunk({}, "tool_calls"), up.usage_chunk(), up.DONE) for each in pieces))
+    asked = (("tool_search", '{"query":"open orders"}'), ("crm__list_open_orders", '{"customer":"7"}'))
+    server.upstream.will(*(up.stream(*up.call_stream(up.called(*each))) for each in asked))
     tools: list[Any] = [{"type": "tool_search"}, CRM, WEATHER, CLOCK]
     async with (
         official(server) as client,

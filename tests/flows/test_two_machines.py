@@ -262,9 +262,8 @@ async def test_a_gateway_that_starts_while_redis_is_away_serves_nobody_and_recov
     async with running_redis(tmp_path) as redis:
         key, _ = await asyncio.to_thread(RedisKeys(redis.url, tmp_path).create, KeyRequest("test", SCOPES))
         await redis.stop()
-        toml = '[access]\nbackend = "redis"\n[shared]\nredis_url = { credential = "redis" }\n' + upstream_toml(
-            upstream.url
-        )
+        shared = '[access]\nbackend = "redis"\n[shared]\nredis_url = { credential = "redis" }\n'
+        toml = shared + upstream_toml(upstream.url)
         process = start_process(tmp_path, toml, variables={"GATEWAY_CREDENTIAL_REDIS": redis.url})
         async with process as gateway:
             site = Site([gateway.url], upstream)

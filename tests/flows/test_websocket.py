@@ -76,20 +76,15 @@ async def test_a_warm_up_asks_no_model_and_can_be_continued(server: Gateway, ups
 
 
 async def test_lanes_run_beside_each_other_and_each_in_its_order(server: Gateway, upstream: Upstream) -> None:
-    gate = asyncio.Event()
-
-    async def slow(exchange: Exchange) -> None:
-        await gate.wait()
-        await echo()(exchange)
-
-    upstream.will(slow, echo(), echo(), echo())
+    gate = up.Gate(echo())
+    upstream.will(gate, echo(), echo(), echo())
     async with opened(server) as socket:
         await socket.create(input="slow", stream_id="a")
         await asyncio.wait_for(upstream.arrived.wait(), LIMIT_S)
         await socket.create(input="behind", stream_id="a")
         fast = await socket.turn(input="fast", stream_id="b")
         assert {event["stream_id"] for event in fast} == {"b"} and len(upstream.seen) == 2
-        gate.set()
+        gate.go_on.set()
         events: list[Any] = []
         while sum(event["type"] == "response.completed" for event in events) < 2:
             events.append(await socket.event())
@@ -166,9 +161,7 @@ async def test_sockets_can_be_off_which_is_426_and_are_not_below_the_ops_listene
     off = await serve(toml(serve.upstream).replace("[server]", "[server]\nwebsocket = false", 1))
     on = await serve(toml(serve.upstream))
     async with aiohttp.ClientSession() as session:
-        for url, server, status in (
-            (off.url, off, 426), (on.ops_url + "/api", on, 405),
-        ):  # fmt: skip
+        for url, server, status in ((off.url, off, 426), (on.ops_url + "/api", on, 405)):
             with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
                 await session.ws_connect(f"{url.replace('http', 'ws', 1)}/v1/responses", headers=server.headers)
             assert refused.value.status == status
@@ -196,13 +189,8 @@ async def test_a_key_has_so_many_sockets_and_a_place_becomes_free(serve: Serve, 
 
 @pytest.mark.slow
 async def test_a_drain_lets_turns_finish_says_so_and_closes(server: Gateway, upstream: Upstream) -> None:
-    gate = asyncio.Event()
-
-    async def slow(exchange: Exchange) -> None:
-        await gate.wait()
-        await echo()(exchange)
-
-    upstream.will(slow)
+    gate = up.Gate(echo())
+    upstream.will(gate)
     async with opened(server) as busy, opened(server) as idle:
         await busy.create(input="slow")
         await asyncio.wait_for(upstream.arrived.wait(), LIMIT_S)
@@ -213,7 +201,7 @@ async def test_a_drain_lets_turns_finish_says_so_and_closes(server: Gateway, ups
         await busy.create(input="late", stream_id="b")
         late = await busy.event()
         assert late["stream_id"] == "b" and late["error"]["code"] == "shutting_down"
-        gate.set()
+        gate.go_on.set()
         while (event := await busy.event())["type"] != "response.completed":
             pass
         assert (await busy.event())["error"]["code"] == "shutting_down" and event["response"]["status"] == "completed"

@@ -120,9 +120,8 @@ class BootedSystemd:
 
     def command(self, *command: str, variables: Mapping[str, str] | None = None) -> list[str]:
         """What runs `command` inside, as root, with nothing of this process's environment."""
-        environment = [
-            f"{name}={value}" for name, value in {"PATH": _SEARCH, "HOME": "/root", **(variables or {})}.items()
-        ]
+        given = {"PATH": _SEARCH, "HOME": "/root", **(variables or {})}
+        environment = [f"{name}={value}" for name, value in given.items()]
         enter = ("nsenter", "-t", str(self._init), "-m", "-u", "-i", "-n", "-p", "-C", "-r", "-w")
         return [*enter, "env", "-i", *environment, *command]
 

@@ -92,8 +92,7 @@ class Play:
         text = "\n".join(_text_of(message) for message in body["messages"] if message["role"] in ("user", "assistant"))
         text = text.strip()
         if self.calls is not None:
-            function = {"name": "send", "arguments": self.calls(text)}
-            await self._answer(exchange, None, {"index": 0, "id": "call_1", "type": "function", "function": function})
+            await self._answer(exchange, None, {"index": 0, **up.called("send", self.calls(text))})
         elif self.fills:
             await self._answer(exchange, "word" * max(body.get(name, 0) for name in LIMITS))
         else:
@@ -132,7 +131,7 @@ class Play:
             return
         pieces = [up.chunk({"role": "assistant", "content": ""})]
         pieces += [up.chunk({"content": piece}) for piece in _cut(text or "")]
-        pieces += _call_pieces(call) if call else []
+        pieces += up.call_chunks(call, _size(call["function"]["arguments"])) if call else []
         counts = orjson.loads(up.usage_chunk()[6:]) | {"usage": usage}
         pieces += [up.chunk({}, reason), up.frame(counts), up.DONE]
         if exchange.sent_bytes == 0:
@@ -206,13 +205,6 @@ def _size(text: str) -> int:
 
 def _cut(text: str) -> list[str]:
     return pieces_of(text, _size(text))
-
-
-def _call_pieces(call: dict[str, Any]) -> list[bytes]:
-    text = call["function"]["arguments"]
-    pieces = [up.chunk({"tool_calls": [{**call, "function": {**call["function"], "arguments": ""}}]})]
-    arguments = [{"index": call["index"], "function": {"arguments": piece}} for piece in _cut(text)]
-    return [*pieces, *(up.chunk({"tool_calls": [piece]}) for piece in arguments)]
 
 
 @dataclass(repr=False)

@@ -134,9 +134,8 @@ class Serve:
         self._count += 1
         state_dir = self._folder / f"state{self._count}"
         state_dir.mkdir()
-        return await self._stack.enter_async_context(
-            start_in_process(state_dir, toml, embedded, self.upstream, **variables)
-        )
+        made = start_in_process(state_dir, toml, embedded, self.upstream, **variables)
+        return await self._stack.enter_async_context(made)
 
 
 StartGateway = Serve

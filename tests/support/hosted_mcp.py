@@ -27,9 +27,8 @@ class Stage:
         """Status, and the response or the events."""
         if rounds:
             self.scene.model.will(*rounds)
-        return await post(
-            self.scene, "/v1/responses", {"model": "SvcLLM", "input": "go", "tools": [WORDS], **body}, key or self.key
-        )
+        asked = {"model": "SvcLLM", "input": "go", "tools": [WORDS], **body}
+        return await post(self.scene, "/v1/responses", asked, key or self.key)
 
 
 def words_toml(url: str, approval: str = "never", more: str = "") -> str:

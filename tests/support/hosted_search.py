@@ -110,8 +110,7 @@ async def scene(
 
 def call(name: str, call_id: str = "c1", index: int = 0, **arguments: Any) -> dict[str, Any]:
     """One whole tool call."""
-    function = {"name": name, "arguments": json.dumps(arguments)}
-    return {"index": index, "id": call_id, "type": "function", "function": function}
+    return {"index": index, **up.called(name, json.dumps(arguments), call_id)}
 
 
 def search(query: str = "capital of France", call_id: str = "c1", index: int = 0) -> dict[str, Any]:
@@ -132,17 +131,13 @@ def round_of(
         return up.answer({**answer, "usage": counts})
     pieces = [up.chunk({"role": "assistant", "content": ""})]
     for part in parts:
-        pieces += _call_chunks(part) if isinstance(part, dict) else [up.chunk({"content": part})]
+        pieces += cut_in_two(part) if isinstance(part, dict) else [up.chunk({"content": part})]
     last = up.frame({**orjson.loads(up.usage_chunk()[6:]), "usage": counts})
     return up.stream(*pieces, up.chunk({}, reason), last, up.DONE)
 
 
-def _call_chunks(made: dict[str, Any]) -> list[bytes]:
-    text = made["function"]["arguments"]
-    head = {**made, "function": {**made["function"], "arguments": ""}}
-    cuts = [text[: len(text) // 2], text[len(text) // 2 :]]
-    deltas = [head, *({"index": made["index"], "function": {"arguments": piece}} for piece in cuts)]
-    return [up.chunk({"tool_calls": [delta]}) for delta in deltas]
+def cut_in_two(call: dict[str, Any]) -> list[bytes]:
+    return up.call_chunks(call, len(call["function"]["arguments"]) // 2 + 1, call["index"])
 
 
 # --- asking ----------------------------------------------------------------------------------------------------------

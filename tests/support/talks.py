@@ -77,9 +77,8 @@ class Talk:
         if self._route == "messages":
             blocks = [{"type": "tool_result", "tool_use_id": call[0], "content": out} for call, out in pairs]
             return await self._ask([{"role": "user", "content": blocks}])
-        return await self._ask(
-            [{"type": "function_call_output", "call_id": call[0], "output": out} for call, out in pairs]
-        )
+        kind = "function_call_output"
+        return await self._ask([{"type": kind, "call_id": call[0], "output": out} for call, out in pairs])
 
     async def _ask(self, new: list[Any]) -> Turn:
         self._items += new

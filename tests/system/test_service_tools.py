@@ -71,9 +71,8 @@ def test_the_doctor_finds_a_sound_installation_sound_and_names_a_fault(service: 
     service.manage("install")  # mends the modes of the file that `configure` has just written
     done = service.gateway("doctor", check=False)
     assert done.returncode == 0, done.stdout
-    service.machine.run(
-        "sh", "-c", "cp -p /etc/gateway/credentials/llm /root/llm; echo other > /etc/gateway/credentials/llm"
-    )
+    copied = "cp -p /etc/gateway/credentials/llm /root/llm; echo other > /etc/gateway/credentials/llm"
+    service.machine.run("sh", "-c", copied)
     service.machine.run("chmod", "0640", "/etc/gateway/credentials/llm")
     service.machine.run("touch", f"{STATE}/of-root")
     done = service.gateway("doctor", check=False)
