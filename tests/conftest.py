@@ -17,10 +17,9 @@ import pytest
 from xdist.scheduler import LoadGroupScheduling, Scheduling
 
 from gateway import logs
-from gateway.embedded.servers import Embedded
 from tests.support import gateway_process
 from tests.support.asking import HASTY, toml
-from tests.support.gateways import InProcessGateway, StartGateway, start_in_process, start_process
+from tests.support.gateways import Gateway, Serve, start_process
 from tests.support.ocr_running import TIMEOUT as OCR_TIMEOUT
 from tests.support.ocr_running import ocr_server
 from tests.support.upstream import Upstream, scripted_upstream
@@ -121,19 +120,16 @@ def own_logging() -> Iterator[None]:
 
 
 @pytest.fixture
-async def start_gateway(tmp_path: Path) -> AsyncIterator[StartGateway]:
-    """`await start_gateway(toml)`: a whole gateway, ended with the test."""
+async def serve(tmp_path: Path, upstream: Upstream) -> AsyncIterator[Serve]:
+    """`await serve(toml)`: a whole gateway, ended with the test."""
     async with AsyncExitStack() as stack:
-        count = 0
+        yield Serve(tmp_path, stack, upstream)
 
-        async def start(toml: str = "", embedded: Embedded | None = None, **variables: str) -> InProcessGateway:
-            nonlocal count
-            count += 1
-            state_dir = tmp_path / f"state{count}"
-            state_dir.mkdir()
-            return await stack.enter_async_context(start_in_process(state_dir, toml, embedded, **variables))
 
-        yield start
+@pytest.fixture
+def start_gateway(serve: Serve) -> Serve:
+    """Its name in files that say it at length."""
+    return serve
 
 
 @pytest.fixture
@@ -143,14 +139,14 @@ async def upstream() -> AsyncIterator[Upstream]:
 
 
 @pytest.fixture
-async def server(start_gateway: StartGateway, upstream: Upstream) -> InProcessGateway:
-    return await start_gateway(toml(upstream))
+async def server(serve: Serve, upstream: Upstream) -> Gateway:
+    return await serve(toml(upstream))
 
 
 @pytest.fixture
-async def hasty_server(start_gateway: StartGateway, upstream: Upstream) -> InProcessGateway:
+async def hasty_server(serve: Serve, upstream: Upstream) -> Gateway:
     """For a test in which the upstream falls silent: it waits a second."""
-    return await start_gateway(toml(upstream, **HASTY))
+    return await serve(toml(upstream, **HASTY))
 
 
 @pytest.fixture(scope="session")

@@ -6,9 +6,8 @@ import re
 from tests.support.paths import ROOT
 
 CATALOGUE = (ROOT / "docs" / "errors.md").read_text()
-ROWS = [
-    [cell.strip() for cell in line.strip("|").split("|")] for line in CATALOGUE.splitlines() if line.startswith("| ")
-]
+LINES = [line.strip("|").split("|") for line in CATALOGUE.splitlines() if line.startswith("| ")]
+ROWS = [[cell.strip() for cell in line] for line in LINES]
 
 
 def codes() -> list[str]:

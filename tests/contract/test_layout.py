@@ -219,9 +219,8 @@ def test_file_names_say_what_is_inside() -> None:
 
 
 def test_the_top_level_holds_only_what_has_a_reason() -> None:
-    tracked = subprocess.run(
-        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
-    ).stdout.splitlines()
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    tracked = listed.stdout.splitlines()
     if not tracked:
         pytest.skip("not a git checkout")
     tops = {name.split("/")[0] for name in tracked}

@@ -17,16 +17,8 @@ HEAVY = {
 """Libraries of the application and its engines."""
 
 OWN_HEAVY = (
-    "app",
-    "web.server",
-    "web.handlers",
-    "web.middleware",
-    "engines",
-    "sanitize.",
-    "services",
-    "providers",
-    "ocr",
-)
+    "app", "web.server", "web.handlers", "web.middleware", "engines", "sanitize.", "services", "providers", "ocr",
+)  # fmt: skip
 """Our own folders with the application and its engines in them."""
 
 SUPERVISOR = "import gateway.cli.main, gateway.cli.serve, gateway.runtime.workers, gateway.runtime.supervisor"

@@ -10,9 +10,8 @@ from tests.support.paths import ROOT
 
 def commands(*goals: str) -> list[str]:
     """The commands that run tests for these goals, a second run of failures left out."""
-    variables = {
-        name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS", "TESTARGS"))
-    }
+    own = ("MAKE", "MFLAGS", "TESTARGS")
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(own)}
     done = subprocess.run(
         ["make", "-n", *goals], cwd=ROOT, env=variables, capture_output=True, text=True, timeout=60, check=True
     )

@@ -6,19 +6,19 @@ from typing import Any
 import pytest
 
 from tests.support.asking import official
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.gateways import Gateway, Serve
 from tests.support.hosted_search import Scene, scene
 
 
 @pytest.fixture
-async def stage(start_gateway: StartGateway) -> AsyncIterator[Scene]:
+async def stage(serve: Serve) -> AsyncIterator[Scene]:
     """A gateway between a scripted model and a scripted search provider; files with other needs have their own."""
-    async with scene(start_gateway) as made:
+    async with scene(serve) as made:
         yield made
 
 
 @pytest.fixture
-async def client(server: InProcessGateway) -> AsyncIterator[Any]:
+async def client(server: Gateway) -> AsyncIterator[Any]:
     """openai-python for the gateway; files with another client have their own."""
     async with official(server) as made:
         yield made

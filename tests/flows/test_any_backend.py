@@ -21,7 +21,7 @@ from tests.support.backends import (
     refuses_efforts,
     script_of,
 )
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.gateways import Gateway, Serve
 from tests.support.sockets import opened
 from tests.support.talks import ROUTES, Talk, Turn, read_response
 from tests.support.upstream import Upstream
@@ -42,10 +42,8 @@ def asked(route: str, backend: Backend) -> dict[str, Any]:
 @pytest.mark.parametrize("stream", MODES)
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name.replace(" ", "-"))
-async def test_a_plain_answer(
-    start_gateway: StartGateway, upstream: Upstream, backend: Backend, route: str, stream: bool
-) -> None:
-    server, refused = await start_gateway(toml(upstream, **backend.settings)), list[str]()
+async def test_a_plain_answer(serve: Serve, upstream: Upstream, backend: Backend, route: str, stream: bool) -> None:
+    server, refused = await serve(toml(upstream, **backend.settings)), list[str]()
     upstream.will(script_of(backend, refused))
     talk = Talk(server, route, stream=stream, tools=[], **asked(route, backend))
     turn = await talk.say("How is the weather?")
@@ -58,11 +56,9 @@ async def test_a_plain_answer(
 @pytest.mark.parametrize("stream", MODES)
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name.replace(" ", "-"))
-async def test_three_rounds_of_calls(
-    start_gateway: StartGateway, upstream: Upstream, backend: Backend, route: str, stream: bool, careful: bool
-) -> None:
-    server, refused = await start_gateway(toml(upstream, **backend.settings)), list[str]()
-    upstream.will(script_of(backend, refused))
+async def test_three_rounds_of_calls(serve: Serve, backend: Backend, route: str, stream: bool, careful: bool) -> None:
+    server, refused = await serve(toml(serve.upstream, **backend.settings)), list[str]()
+    serve.upstream.will(script_of(backend, refused))
     talk = Talk(server, route, stream=stream, careful=careful, **asked(route, backend))
     turn = await talk.say("How is the weather?")
     for number in range(ROUNDS):
@@ -84,10 +80,8 @@ CELLS = [
 
 
 @pytest.mark.parametrize(("form", "route", "stream"), CELLS)
-async def test_an_answer_in_any_form_says_the_same(
-    server: InProcessGateway, upstream: Upstream, form: Form, route: str, stream: bool
-) -> None:
-    upstream.will(form.script(stream=stream))
+async def test_an_answer_in_any_form_says_the_same(server: Gateway, form: Form, route: str, stream: bool) -> None:
+    server.upstream.will(form.script(stream=stream))
     if route == "socket":
         async with opened(server) as socket:
             last = (await socket.turn(input="Which?", store=False))[-1]
@@ -105,11 +99,9 @@ async def test_an_answer_in_any_form_says_the_same(
 @pytest.mark.parametrize("stream", MODES)
 @pytest.mark.parametrize("route", ["chat", "responses", "messages"])
 @pytest.mark.parametrize("place", range(len(USAGES)))
-async def test_usage_is_found_wherever_it_is(
-    start_gateway: StartGateway, upstream: Upstream, place: int, route: str, stream: bool
-) -> None:
-    server, (told, whole) = await start_gateway(toml(upstream)), USAGES[place]
-    upstream.will(Form("", "", [{"content": "x"}, told], whole).script(stream=stream))
+async def test_usage_is_found_wherever_it_is(serve: Serve, place: int, route: str, stream: bool) -> None:
+    server, (told, whole) = await serve(toml(serve.upstream)), USAGES[place]
+    serve.upstream.will(Form("", "", [{"content": "x"}, told], whole).script(stream=stream))
     more: dict[str, Any] = {"stream_options": {"include_usage": True}} if route == "chat" else {}
     used = (await Talk(server, route, stream=stream, **more).say("Which?")).raw["usage"]
     names = ("prompt_tokens", "completion_tokens") if route == "chat" else ("input_tokens", "output_tokens")
@@ -118,18 +110,16 @@ async def test_usage_is_found_wherever_it_is(
 
 @pytest.mark.parametrize("stream", MODES)
 @pytest.mark.parametrize("name", REQUESTS)
-async def test_what_a_request_asks_for_reaches_the_upstream_in_its_words(
-    start_gateway: StartGateway, upstream: Upstream, name: str, stream: bool
-) -> None:
-    server, (asked_for, wanted) = await start_gateway(toml(upstream)), REQUESTS[name]
-    upstream.will(refuses_efforts(("low", "high")))
+async def test_what_a_request_asks_for_reaches_the_upstream_in_its_words(serve: Serve, name: str, stream: bool) -> None:
+    server, (asked_for, wanted) = await serve(toml(serve.upstream)), REQUESTS[name]
+    serve.upstream.will(refuses_efforts(("low", "high")))
     for route, fields in asked_for.items():
         talk = Talk(server, route, stream=stream, **{"tools": [], **fields})
         assert (await talk.say("Which?")).status == 200
-        assert {field: upstream.last.body.get(field) for field in wanted} == wanted
+        assert {field: serve.upstream.last.body.get(field) for field in wanted} == wanted
 
 
-async def test_a_refused_value_changes_no_later_request(server: InProcessGateway, upstream: Upstream) -> None:
+async def test_a_refused_value_changes_no_later_request(server: Gateway, upstream: Upstream) -> None:
     upstream.will(refuses_efforts(("low", "high")))
     for temperature, effort in ((1.7, "max"), (0.1, "low")):
         fields: dict[str, Any] = {"temperature": temperature, "reasoning_effort": effort}

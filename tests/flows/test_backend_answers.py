@@ -10,7 +10,7 @@ import pytest
 from tests.support import upstream as up
 from tests.support.asking import OFF, ask, send, toml
 from tests.support.backends import call
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.gateways import Gateway, Serve
 from tests.support.talks import Talk
 from tests.support.upstream import Upstream
 
@@ -35,10 +35,8 @@ ENDS = {
 @pytest.mark.parametrize("stream", MODES)
 @pytest.mark.parametrize("number", range(3))
 @pytest.mark.parametrize("word", ENDS)
-async def test_every_end_has_the_word_of_its_class(
-    server: InProcessGateway, upstream: Upstream, word: str, number: int, stream: bool
-) -> None:
-    upstream.will(answer_of({"content": "Some text"}, word, stream=stream))
+async def test_every_end_has_the_word_of_its_class(server: Gateway, word: str, number: int, stream: bool) -> None:
+    server.upstream.will(answer_of({"content": "Some text"}, word, stream=stream))
     turn = await Talk(server, ROUTES[number], stream=stream, tools=[]).say("hi")
     assert (turn.status, turn.end) == (200, ENDS[word][number])
 
@@ -47,7 +45,7 @@ async def test_every_end_has_the_word_of_its_class(
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("word", ["DEADLINE_ERROR", "UNEXPECTED_TOOL_CALL", "something_new"])
 async def test_an_end_that_is_a_failure_or_that_nobody_knows_is_an_error(
-    server: InProcessGateway, upstream: Upstream, word: str, route: str, stream: bool
+    server: Gateway, upstream: Upstream, word: str, route: str, stream: bool
 ) -> None:
     upstream.will(answer_of({"content": "Some text"}, word, stream=stream))
     turn = await Talk(server, route, stream=stream, tools=[]).say("hi")
@@ -56,11 +54,9 @@ async def test_an_end_that_is_a_failure_or_that_nobody_knows_is_an_error(
 
 @pytest.mark.parametrize("stream", MODES)
 @pytest.mark.parametrize("route", ROUTES)
-async def test_an_error_in_an_answer_has_its_status_and_words(
-    server: InProcessGateway, upstream: Upstream, route: str, stream: bool
-) -> None:
+async def test_an_error_in_an_answer_has_its_status_and_words(server: Gateway, route: str, stream: bool) -> None:
     error = {"error": {"type": "invalid_request_error", "message": "min_p must be below 1", "param": "min_p"}}
-    upstream.will(up.stream(up.frame(error), up.DONE) if stream else up.answer([error]))
+    server.upstream.will(up.stream(up.frame(error), up.DONE) if stream else up.answer([error]))
     turn = await Talk(server, route, stream=stream, tools=[]).say("hi")
     assert turn.status == 400 and turn.raw["error"]["message"] == "min_p must be below 1"
 
@@ -68,7 +64,7 @@ async def test_an_error_in_an_answer_has_its_status_and_words(
 @pytest.mark.parametrize("stream", MODES)
 @pytest.mark.parametrize("route", ROUTES)
 async def test_a_conversation_that_is_too_long_is_told_so_that_agents_compact(
-    server: InProcessGateway, upstream: Upstream, route: str, stream: bool
+    server: Gateway, upstream: Upstream, route: str, stream: bool
 ) -> None:
     upstream.will(
         up.answer(
@@ -91,17 +87,15 @@ async def test_a_conversation_that_is_too_long_is_told_so_that_agents_compact(
     ("headers", "wait"),
     [({"Retry_After": "3.4"}, "4"), ({"retry_after_ms": "1500"}, "2"), ({"Retry_After": "-2"}, None)],
 )
-async def test_a_wait_is_told_in_whole_seconds(
-    server: InProcessGateway, upstream: Upstream, headers: dict[str, str], wait: str | None
-) -> None:
-    upstream.will(up.answer({"error": {"message": "busy"}}, status=429, **headers))
+async def test_a_wait_is_told_in_whole_seconds(server: Gateway, headers: dict[str, str], wait: str | None) -> None:
+    server.upstream.will(up.answer({"error": {"message": "busy"}}, status=429, **headers))
     status, _, told = await ask(server)
     assert (status, told.get("Retry-After")) == (429, wait)
 
 
 @pytest.mark.parametrize("stream", MODES)
 async def test_cached_and_written_tokens_and_what_else_is_counted_reach_each_route(
-    server: InProcessGateway, upstream: Upstream, stream: bool
+    server: Gateway, upstream: Upstream, stream: bool
 ) -> None:
     usage = {"prompt_tokens": 50, "completion_tokens": 2, "total_tokens": 52, "cache_read_tokens": 30,
              "prompt_tokens_details": {"cache_creation_tokens": 15}, "cost": 0.25}  # fmt: skip
@@ -119,11 +113,9 @@ async def test_cached_and_written_tokens_and_what_else_is_counted_reach_each_rou
 
 
 @pytest.mark.parametrize("stream", MODES)
-async def test_members_that_nobody_knows_reach_the_chat_client(
-    server: InProcessGateway, upstream: Upstream, stream: bool
-) -> None:
+async def test_members_that_nobody_knows_reach_the_chat_client(server: Gateway, stream: bool) -> None:
     message = {"content": "A map.", "pictures": [{"url": "data:image/png;base64,iVBORw0KGgo="}], "mood": "calm"}
-    upstream.will(answer_of(message, stream=stream, sources=["https://a.example"], service_tier="flex"))
+    server.upstream.will(answer_of(message, stream=stream, sources=["https://a.example"], service_tier="flex"))
     turn = await Talk(server, "chat", stream=stream, tools=[]).say("hi")
     told = turn.raw["choices"][0]["message"]
     assert (told["pictures"], told["mood"]) == (message["pictures"], "calm")
@@ -131,9 +123,7 @@ async def test_members_that_nobody_knows_reach_the_chat_client(
 
 
 @pytest.mark.parametrize("route", ROUTES)
-async def test_calls_of_one_index_and_id_are_several_calls(
-    server: InProcessGateway, upstream: Upstream, route: str
-) -> None:
+async def test_calls_of_one_index_and_id_are_several_calls(server: Gateway, upstream: Upstream, route: str) -> None:
     same = [{**call(number), "id": "c", "index": 0} for number in range(3)]
     upstream.will(up.stream(*(up.chunk({"tool_calls": [each]}) for each in same), up.chunk({}, "tool_calls"), up.DONE))
     turn = await Talk(server, route, stream=True).say("hi")
@@ -147,16 +137,14 @@ async def other_upstream() -> AsyncIterator[Upstream]:
         yield made
 
 
-async def test_another_upstream_gets_nothing_of_the_first_ones_thoughts(
-    start_gateway: StartGateway, upstream: Upstream, other_upstream: Upstream
-) -> None:
-    server = await start_gateway(toml(upstream, other_upstream))
+async def test_another_upstream_gets_nothing_of_the_first_ones_thoughts(serve: Serve, other_upstream: Upstream) -> None:
+    server = await serve(toml(serve.upstream, other_upstream))
     message = {"reasoning_content": "Hm.", "x_state": 1, "tool_calls": [call(0, seal="s")]}
-    for each in (upstream, other_upstream):
+    for each in (serve.upstream, other_upstream):
         each.will(up.answer(up.completion(None, "tool_calls", **message)), up.answer({}, status=500))
     talk = Talk(server, "chat")
     await talk.say("hi")
-    first, second = (upstream, other_upstream) if upstream.seen else (other_upstream, upstream)
+    first, second = (serve.upstream, other_upstream) if serve.upstream.seen else (other_upstream, serve.upstream)
     second.will(up.answer())
     turn = await talk.give("result")
     sent = [each["messages"][1] for each in (first.last.body, second.last.body)]
@@ -164,22 +152,18 @@ async def test_another_upstream_gets_nothing_of_the_first_ones_thoughts(
     assert not {"reasoning_content", "x_state"} & set(sent[1]) and "seal" not in sent[1]["tool_calls"][0]
 
 
-async def test_a_compressed_body_is_read_and_one_that_is_too_long_is_not(
-    server: InProcessGateway, upstream: Upstream
-) -> None:
+async def test_a_compressed_body_is_read_and_one_that_is_too_long_is_not(server: Gateway, upstream: Upstream) -> None:
     upstream.will(up.answer())
     body = orjson.dumps({"model": "SvcLLM", "input": "hi"})
     for raw, status in ((gzip.compress(body), 200), (gzip.compress(bytes(80_000_000)), 413), (b"{}", 400)):
         assert (await send(server, "/v1/responses", raw, Content_Encoding="gzip"))[0] == status
 
 
-async def test_a_fault_of_an_upstream_is_told_to_the_operator_without_its_address(
-    start_gateway: StartGateway, upstream: Upstream
-) -> None:
-    upstream.will(up.answer())
+async def test_a_fault_of_an_upstream_is_told_to_the_operator_without_its_address(serve: Serve) -> None:
+    serve.upstream.will(up.answer())
     gone = Upstream()
     gone.url = "http://127.0.0.1:1/v1"
-    server = await start_gateway(toml(gone))
+    server = await serve(toml(gone))
     for _ in range(6):
         await ask(server)
     lines = [orjson.loads(line) for line in server.log_text().splitlines()]
@@ -192,7 +176,7 @@ async def test_a_fault_of_an_upstream_is_told_to_the_operator_without_its_addres
     assert "upstream-1 of SvcLLM failed last" in str(ready["notes"])
 
 
-async def test_a_list_of_models_is_in_the_form_of_its_reader(server: InProcessGateway, upstream: Upstream) -> None:
+async def test_a_list_of_models_is_in_the_form_of_its_reader(server: Gateway, upstream: Upstream) -> None:
     claude = {"anthropic_version": "2023-06-01"}
     _, codex, _ = await send(server, "/v1/models?client_version=0.1", method="GET")
     assert [model["slug"] for model in codex["models"]] == ["SvcLLM"]
@@ -207,9 +191,9 @@ async def test_a_list_of_models_is_in_the_form_of_its_reader(server: InProcessGa
 
 @pytest.mark.parametrize("allowed", [False, True])
 async def test_pages_of_this_machine_are_refused_at_the_preflight_with_a_hint_or_allowed_whole(
-    start_gateway: StartGateway, allowed: bool
+    serve: Serve, allowed: bool
 ) -> None:
-    server = await start_gateway(f"[server]\nbase_path = ''\nlocal_origins = {str(allowed).lower()}\n" + OFF)
+    server = await serve(f"[server]\nbase_path = ''\nlocal_origins = {str(allowed).lower()}\n" + OFF)
     asked = {"Origin": "http://localhost:6274", "Access_Control_Request_Method": "POST"}
     status, told, headers = await send(server, "/v1/responses", method="OPTIONS", **asked)
     if allowed:

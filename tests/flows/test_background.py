@@ -8,7 +8,7 @@ import pytest
 
 from tests.support import upstream as up
 from tests.support.asking import official, send, toml
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.gateways import Gateway, Serve
 from tests.support.upstream import Held, Upstream
 
 LIMIT_S = 20
@@ -106,7 +106,7 @@ async def test_what_cannot_be_cancelled_says_so(client: Any, upstream: Upstream)
         await client.responses.cancel("resp_unknown")
 
 
-async def test_another_keys_run_is_not_there(server: InProcessGateway, client: Any, upstream: Upstream) -> None:
+async def test_another_keys_run_is_not_there(server: Gateway, client: Any, upstream: Upstream) -> None:
     other = server.make_key("responses")
     gate = Held()
     upstream.will(gate)
@@ -119,8 +119,8 @@ async def test_another_keys_run_is_not_there(server: InProcessGateway, client: A
     await queued.close()
 
 
-async def test_a_key_has_so_many_runs_and_a_place_becomes_free(start_gateway: StartGateway, upstream: Upstream) -> None:
-    server = await start_gateway(toml(upstream) + "\n[responses]\nbackground = { per_key = 1, max_s = 60 }\n")
+async def test_a_key_has_so_many_runs_and_a_place_becomes_free(serve: Serve, upstream: Upstream) -> None:
+    server = await serve(toml(upstream) + "\n[responses]\nbackground = { per_key = 1, max_s = 60 }\n")
     gate = Held()
     upstream.will(gate)
     async with official(server) as client:
@@ -133,8 +133,8 @@ async def test_a_key_has_so_many_runs_and_a_place_becomes_free(start_gateway: St
         await client.responses.create(model="SvcLLM", input="hello", background=True)
 
 
-async def test_a_run_that_takes_too_long_has_failed(start_gateway: StartGateway, upstream: Upstream) -> None:
-    server = await start_gateway(toml(upstream) + "\n[responses]\nbackground = { max_s = 1 }\n")
+async def test_a_run_that_takes_too_long_has_failed(serve: Serve, upstream: Upstream) -> None:
+    server = await serve(toml(upstream) + "\n[responses]\nbackground = { max_s = 1 }\n")
     upstream.will(up.silent(upstream, *up.text_stream()[:2]))
     async with official(server) as client:
         queued = await client.responses.create(model="SvcLLM", input="hello", background=True)

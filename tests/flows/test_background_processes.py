@@ -6,10 +6,9 @@ import signal
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import pytest
 
-from tests.support.asking import send
+from tests.support.asking import posting, send
 from tests.support.gateway_process import GatewayProcess
 from tests.support.gateways import start_process, upstream_toml
 from tests.support.upstream import Held, Upstream
@@ -71,15 +70,13 @@ async def test_any_worker_shows_follows_and_cancels_a_run(tmp_path: Path, upstre
     upstream.will(held)
     async with start_process(tmp_path, "workers = 2\n" + upstream_toml(upstream.url)) as gateway:
         body = {"model": "SvcLLM", "input": "hello", "background": True, "stream": True}
-        url = f"http://127.0.0.1:{gateway.port}/v1/responses"
-        async with aiohttp.ClientSession(headers=gateway.headers) as session, session.post(url, json=body) as answer:
+        async with posting(gateway, "/v1/responses", body) as answer:
             line = await answer.content.readline()
             response_id = (await answer.content.readline()).decode().split('"id":"')[1].split('"')[0]
             assert line == b"event: response.created\n"
         await asyncio.wait_for(held.begun.wait(), LIMIT_S)
-        following = [
-            asyncio.create_task(call(gateway, "GET", f"/v1/responses/{response_id}?stream=true")) for _ in range(6)
-        ]
+        path = f"/v1/responses/{response_id}?stream=true"
+        following = [asyncio.create_task(call(gateway, "GET", path)) for _ in range(6)]
         for _ in range(6):
             await status_of(gateway, response_id, "in_progress")
         for _ in range(6):

@@ -75,8 +75,8 @@ def _turn(route: str, who: str, items: list[Any]) -> dict[str, Any]:
 async def test_a_name_in_thoughts_stands_for_its_own_value_in_another_history(
     tmp_path: Path, upstream: Upstream, route: str, remembers: bool
 ) -> None:
-    call = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-    thoughtful = up.completion(None, "tool_calls", reasoning_content="the boss is [EMAIL_1]", tool_calls=[call])
+    said = {"reasoning_content": "the boss is [EMAIL_1]", "tool_calls": [up.called("f", "{}")]}
+    thoughtful = up.completion(None, "tool_calls", **said)
     upstream.will(up.answer(thoughtful))
     async with start_in_process(tmp_path, toml(upstream) + MASKED) as server:
         status, first, _ = await send(server, route, _turn(route, JANE, []))
@@ -95,11 +95,9 @@ async def test_a_name_in_thoughts_stands_for_its_own_value_in_another_history(
 async def test_signed_thoughts_go_back_as_they_were_whatever_comes_before_them(
     tmp_path: Path, upstream: Upstream, route: str
 ) -> None:
-    call = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     signed = [{"type": "reasoning.text", "text": "the boss is [EMAIL_1]", "signature": "c2lnbmVk"}]
-    thoughtful = up.completion(
-        None, "tool_calls", reasoning="the boss is [EMAIL_1]", reasoning_details=signed, tool_calls=[call]
-    )
+    thoughts = {"reasoning": "the boss is [EMAIL_1]", "reasoning_details": signed}
+    thoughtful = up.completion(None, "tool_calls", tool_calls=[up.called("f", "{}")], **thoughts)
     upstream.will(up.answer(thoughtful))
     async with start_in_process(tmp_path, toml(upstream) + MASKED) as server:
         _, first, _ = await send(server, route, _turn(route, JANE, []))

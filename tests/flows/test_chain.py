@@ -1,7 +1,7 @@
 """What the chain answers before any service is asked: keys, scopes, paths, bodies, origins, limits."""
 
 from tests.support.asking import send
-from tests.support.gateways import StartGateway
+from tests.support.gateways import Serve
 from tests.support.web_tools import tool_call
 
 CHAT = {"model": "SvcLLM", "messages": [{"role": "user", "content": "hello"}]}
@@ -19,10 +19,8 @@ model = "m"
 """
 
 
-async def test_a_preflight_allows_the_methods_of_its_path_and_the_headers_that_sdks_add(
-    start_gateway: StartGateway,
-) -> None:
-    server = await start_gateway('[server]\nallowed_origins = ["https://app.example"]\n')
+async def test_a_preflight_allows_the_methods_of_its_path_and_the_headers_that_sdks_add(serve: Serve) -> None:
+    server = await serve('[server]\nallowed_origins = ["https://app.example"]\n')
     asked = "authorization,content-type,x-stainless-lang"
     preflight = {
         "Origin": "https://app.example", "Access_Control_Request_Method": "DELETE",
@@ -37,8 +35,8 @@ async def test_a_preflight_allows_the_methods_of_its_path_and_the_headers_that_s
     assert told["Access-Control-Allow-Headers"].startswith("Authorization, Content-Type")
 
 
-async def test_no_request_leaves_its_key_prompt_or_query_in_the_log(start_gateway: StartGateway) -> None:
-    server = await start_gateway("")
+async def test_no_request_leaves_its_key_prompt_or_query_in_the_log(serve: Serve) -> None:
+    server = await serve("")
     marker = "canary-7f3a9c"
     body = {**CHAT, "messages": [{"role": "user", "content": marker}], "user": marker}
     await send(server, f"/v1/chat/completions?q={marker}", {**body, "model": marker})

@@ -7,16 +7,14 @@ import pytest
 
 from tests.support import upstream as up
 from tests.support.asking import ASK, CHAT, MESSAGES, RESPONSES, ask, ask_stream, said, send, toml
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.gateways import Gateway, Serve
 from tests.support.upstream import Upstream
 
 # --- answers ----------------------------------------------------------------------------------------------------------
 
 
-async def test_a_whole_answer_has_the_public_model_usage_and_where_it_came_from(
-    server: InProcessGateway, upstream: Upstream
-) -> None:
-    upstream.will(up.answer())
+async def test_a_whole_answer_has_the_public_model_usage_and_where_it_came_from(server: Gateway) -> None:
+    server.upstream.will(up.answer())
     status, data, headers = await ask(server, model="assistant", user="someone@posthaus.org", api_base="http://evil/")
     assert status == 200
     assert (data["model"], data["object"]) == ("SvcLLM", "chat.completion")
@@ -29,14 +27,14 @@ async def test_a_whole_answer_has_the_public_model_usage_and_where_it_came_from(
     assert fields["model"] == "up-model" and fields["attempts"] == 1 and fields["latency_ms"] > 0
     assert data["usage"] == {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
     assert float(headers["x-gateway-overhead-ms"]) >= 0 and headers["openai-processing-ms"].isdigit()
-    sent = upstream.last.body
+    sent = server.upstream.last.body
     assert sent["model"] == "up-model" and "api_base" not in sent
     assert sent["user"].startswith("user_") and "someone" not in sent["user"]
-    assert "Bearer" not in upstream.last.headers.get("authorization", "")
+    assert "Bearer" not in server.upstream.last.headers.get("authorization", "")
     assert "someone" not in server.log_text() and sent["user"] in server.log_text()
 
 
-async def test_a_stream_is_relayed_and_cleanly_ended(server: InProcessGateway, upstream: Upstream) -> None:
+async def test_a_stream_is_relayed_and_cleanly_ended(server: Gateway, upstream: Upstream) -> None:
     upstream.will(up.stream(*up.text_stream([f"w{n} " for n in range(100)])))
     status, events = await ask_stream(server)
     assert status == 200 and events[-1] is None
@@ -48,8 +46,8 @@ async def test_a_stream_is_relayed_and_cleanly_ended(server: InProcessGateway, u
     assert events[-2]["usage"]["total_tokens"] == 5 and events[-2]["choices"] == []
 
 
-async def test_json_is_forced_where_the_upstream_cannot(start_gateway: StartGateway, upstream: Upstream) -> None:
-    server = await start_gateway(toml(upstream, json_object=False))
+async def test_json_is_forced_where_the_upstream_cannot(serve: Serve, upstream: Upstream) -> None:
+    server = await serve(toml(upstream, json_object=False))
     wanted = {"type": "json_object"}
     upstream.will(up.answer(up.completion('{"a": 1}')))
     status, data, _ = await ask(server, response_format=wanted)
@@ -75,10 +73,10 @@ def json_text(path: str, data: Any) -> str:
 JSON_DOORS = [*((path, "chat") for path in JSON_FORMS), (RESPONSES, "native"), (MESSAGES, "native")]
 
 
-async def json_door(start_gateway: StartGateway, upstream: Upstream, path: str, speaks: str) -> InProcessGateway:
+async def json_door(serve: Serve, upstream: Upstream, path: str, speaks: str) -> Gateway:
     """A gateway whose upstream speaks chat, or the interface of the path itself."""
     name = path.rpartition("/")[2]
-    return await start_gateway(toml(upstream, **({name: "'native'"} if speaks == "native" else {})))
+    return await serve(toml(upstream, **({name: "'native'"} if speaks == "native" else {})))
 
 
 def json_answer(path: str, speaks: str, text: str, finish: str = "stop") -> up.Script:
@@ -98,10 +96,8 @@ def json_answer(path: str, speaks: str, text: str, finish: str = "stop") -> up.S
     "text",
     ['{"a": 1}', '```json\n{"a": 1}\n```', 'Sure! Here it is:\n\n{"a": 1}\n\nAnything else?', 'x {y} ```\n{"a": 1}```'],
 )
-async def test_what_is_around_json_goes(
-    start_gateway: StartGateway, upstream: Upstream, path: str, speaks: str, text: str
-) -> None:
-    server = await json_door(start_gateway, upstream, path, speaks)
+async def test_what_is_around_json_goes(serve: Serve, upstream: Upstream, path: str, speaks: str, text: str) -> None:
+    server = await json_door(serve, upstream, path, speaks)
     upstream.will(json_answer(path, speaks, text))
     status, data, _ = await ask(server, path, **JSON_FORMS[path])
     assert status == 200 and json_text(path, data) == '{"a": 1}' and len(upstream.seen) == 1
@@ -109,23 +105,21 @@ async def test_what_is_around_json_goes(
 
 
 @pytest.mark.parametrize(("path", "speaks"), JSON_DOORS)
-async def test_an_answer_that_is_no_json_is_asked_for_once_more(
-    start_gateway: StartGateway, upstream: Upstream, path: str, speaks: str
-) -> None:
-    server = await json_door(start_gateway, upstream, path, speaks)
+async def test_an_answer_that_is_no_json_is_asked_for_once_more(serve: Serve, path: str, speaks: str) -> None:
+    server = await json_door(serve, serve.upstream, path, speaks)
     none = json_answer(path, speaks, "Sure! {Here} it is")
-    upstream.will(none, json_answer(path, speaks, '{"a": 1}'))
+    serve.upstream.will(none, json_answer(path, speaks, '{"a": 1}'))
     status, data, _ = await ask(server, path, **JSON_FORMS[path])
-    assert status == 200 and json_text(path, data) == '{"a": 1}' and len(upstream.seen) == 2
-    upstream.will(none, none)
+    assert status == 200 and json_text(path, data) == '{"a": 1}' and len(serve.upstream.seen) == 2
+    serve.upstream.will(none, none)
     status, data, _ = await ask(server, path, **JSON_FORMS[path])
-    assert (status, data["error"]["code"]) == (502, "invalid_json_answer") and len(upstream.seen) == 4
-    upstream.will(json_answer(path, speaks, "cut {", "length"))
+    assert (status, data["error"]["code"]) == (502, "invalid_json_answer") and len(serve.upstream.seen) == 4
+    serve.upstream.will(json_answer(path, speaks, "cut {", "length"))
     assert (await ask(server, path, **JSON_FORMS[path]))[0] == 200
 
 
-async def test_there_is_no_second_try_without_a_budget_for_it(start_gateway: StartGateway, upstream: Upstream) -> None:
-    server = await start_gateway(toml(upstream) + "\n[limits]\ntokens_per_day = 1500\n")
+async def test_there_is_no_second_try_without_a_budget_for_it(serve: Serve, upstream: Upstream) -> None:
+    server = await serve(toml(upstream) + "\n[limits]\ntokens_per_day = 1500\n")
     spent = {"prompt_tokens": 1000, "completion_tokens": 200, "total_tokens": 1200}
     upstream.will(up.answer({**up.completion("no " * 400), "usage": spent}))
     status, data, _ = await ask(server, **JSON_FORMS[CHAT], max_tokens=600)
@@ -142,16 +136,14 @@ def json_stream(path: str, speaks: str, text: str) -> up.Script:
 
 @pytest.mark.parametrize(("path", "speaks"), JSON_DOORS)
 @pytest.mark.parametrize("text", ['{"a": 1}', 'Here: {"a": 1}', "nope"])
-async def test_a_stream_says_where_it_is_no_json(
-    start_gateway: StartGateway, upstream: Upstream, path: str, speaks: str, text: str
-) -> None:
-    server = await json_door(start_gateway, upstream, path, speaks)
-    upstream.will(json_stream(path, speaks, text))
+async def test_a_stream_says_where_it_is_no_json(serve: Serve, path: str, speaks: str, text: str) -> None:
+    server = await json_door(serve, serve.upstream, path, speaks)
+    serve.upstream.will(json_stream(path, speaks, text))
     status, events, _ = await send(server, path, {**ASK, "stream": True, **JSON_FORMS[path]})
     assert status == 200 and ("is no JSON, or has words" in str(events[-3:])) == (text != '{"a": 1}')
 
 
-async def test_an_answer_without_a_reason_has_null_and_says_so(server: InProcessGateway, upstream: Upstream) -> None:
+async def test_an_answer_without_a_reason_has_null_and_says_so(server: Gateway, upstream: Upstream) -> None:
     upstream.will(up.answer(up.completion(finish=None)))
     _, data, _ = await ask(server)
     [choice] = data["choices"]
@@ -159,9 +151,8 @@ async def test_an_answer_without_a_reason_has_null_and_says_so(server: InProcess
     assert choice["provider_specific_fields"]["error"] == "the upstream did not say why the answer ended"
 
 
-async def test_legacy_functions_work_and_end_with_function_call(server: InProcessGateway, upstream: Upstream) -> None:
-    call = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a":1}'}}
-    upstream.will(up.answer(up.completion(None, "tool_calls", tool_calls=[call])))
+async def test_legacy_functions_work_and_end_with_function_call(server: Gateway, upstream: Upstream) -> None:
+    upstream.will(up.answer(up.completion(None, "tool_calls", tool_calls=[up.called("add", '{"a":1}')])))
     messages = [
         {"role": "user", "content": "x"},
         {"role": "assistant", "content": None, "function_call": {"name": "add", "arguments": "{}"}},
@@ -177,16 +168,14 @@ async def test_legacy_functions_work_and_end_with_function_call(server: InProces
     assert told["role"] == "tool" and told["tool_call_id"] == asked["tool_calls"][0]["id"]
 
 
-async def test_a_text_model_needs_the_chat_scope_though_ocr_opens_the_route(server: InProcessGateway) -> None:
+async def test_a_text_model_needs_the_chat_scope_though_ocr_opens_the_route(server: Gateway) -> None:
     status, answer, _ = await send(server, CHAT, ASK, key=server.make_key("ocr"))
     assert status == 403 and "'chat'" in answer["error"]["message"]
 
 
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses"])
-async def test_a_stream_tells_in_its_headers_what_its_first_event_took(
-    server: InProcessGateway, upstream: Upstream, path: str
-) -> None:
-    upstream.will(up.stream(*up.text_stream()))
+async def test_a_stream_tells_in_its_headers_what_its_first_event_took(server: Gateway, path: str) -> None:
+    server.upstream.will(up.stream(*up.text_stream()))
     body = {"model": "SvcLLM", "stream": True, "messages": [{"role": "user", "content": "x"}], "input": "x"}
     del body["input" if "chat" in path else "messages"]
     status, _, headers = await send(server, path, body)
@@ -194,7 +183,7 @@ async def test_a_stream_tells_in_its_headers_what_its_first_event_took(
     assert float(headers["x-gateway-overhead-ms"]) >= 0
 
 
-async def test_streams_one_after_another_use_one_connection(server: InProcessGateway, upstream: Upstream) -> None:
+async def test_streams_one_after_another_use_one_connection(server: Gateway, upstream: Upstream) -> None:
     """The end of a body comes after `[DONE]`, in a read of its own: it is waited for, but by nobody's client."""
     upstream.will(up.stream(*up.text_stream()))
     for _ in range(5):
@@ -204,7 +193,7 @@ async def test_streams_one_after_another_use_one_connection(server: InProcessGat
     assert upstream.connections == 1
 
 
-async def test_an_upstream_that_talks_on_after_its_finish_is_left(server: InProcessGateway, upstream: Upstream) -> None:
+async def test_an_upstream_that_talks_on_after_its_finish_is_left(server: Gateway, upstream: Upstream) -> None:
     async def endless(exchange: up.Exchange) -> None:
         await exchange.stream_head()
         for piece in up.text_stream()[:4]:  # role, two texts, finish
@@ -218,9 +207,7 @@ async def test_an_upstream_that_talks_on_after_its_finish_is_left(server: InProc
     assert len(events) < 2_000
 
 
-async def test_what_an_upstream_sends_behind_its_end_reaches_nobody(
-    server: InProcessGateway, upstream: Upstream
-) -> None:
+async def test_what_an_upstream_sends_behind_its_end_reaches_nobody(server: Gateway, upstream: Upstream) -> None:
     late = up.chunk({"content": "LATE"})
     upstream.will(up.stream(b"".join([*up.text_stream(), up.DONE, late, late])))  # one read, one batch of events
     status, events = await ask_stream(server)

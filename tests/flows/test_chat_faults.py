@@ -10,7 +10,7 @@ import pytest
 
 from tests.support import upstream as up
 from tests.support.asking import ask, ask_stream, said, send, toml
-from tests.support.gateways import InProcessGateway, StartGateway, upstream_toml
+from tests.support.gateways import Gateway, Serve, upstream_toml
 from tests.support.upstream import Exchange, Upstream, scripted_upstream
 
 # --- faults -----------------------------------------------------------------------------------------------------------
@@ -45,7 +45,7 @@ EARLY: dict[str, tuple[up.Script, int]] = {
 @pytest.mark.parametrize(("script", "status"), EARLY.values(), ids=EARLY)
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_a_fault_before_the_first_byte_is_a_true_status(
-    server: InProcessGateway, upstream: Upstream, script: up.Script, status: int, streamed: bool
+    server: Gateway, upstream: Upstream, script: up.Script, status: int, streamed: bool
 ) -> None:
     upstream.will(script)
     got, data, headers = await ask(server, stream=streamed)
@@ -58,7 +58,7 @@ async def test_a_fault_before_the_first_byte_is_a_true_status(
         assert len(upstream.seen) == 1 and error["type"] == "invalid_request_error"
 
 
-async def test_silence_before_the_headers_is_504(hasty_server: InProcessGateway, upstream: Upstream) -> None:
+async def test_silence_before_the_headers_is_504(hasty_server: Gateway, upstream: Upstream) -> None:
     upstream.will(up.silent(upstream))
     status, events = await ask_stream(hasty_server)
     assert status == 504 and events[0]["error"]["code"] == "upstream_timeout"
@@ -110,37 +110,29 @@ LATE: dict[str, up.Script] = {
 
 
 @pytest.mark.parametrize("script", LATE.values(), ids=LATE)
-async def test_a_fault_in_mid_stream_is_an_error_event_never_a_clean_end(
-    server: InProcessGateway, upstream: Upstream, script: up.Script
-) -> None:
-    upstream.will(script)
+async def test_a_fault_in_mid_stream_is_an_error_event_never_a_clean_end(server: Gateway, script: up.Script) -> None:
+    server.upstream.will(script)
     status, events = await ask_stream(server)
     assert status == 200 and said(events) == "Hello"
     assert None not in events and not any(c["finish_reason"] for e in events[:-1] for c in e["choices"])
     assert isinstance(events[-1]["error"]["message"], str) and isinstance(events[-1]["error"]["code"], str)
 
 
-async def test_a_stream_that_stalls_is_ended_with_an_error_and_let_go(
-    hasty_server: InProcessGateway, upstream: Upstream
-) -> None:
-    upstream.will(up.silent(upstream, *BEGUN))
+async def test_a_stream_that_stalls_is_ended_with_an_error_and_let_go(hasty_server: Gateway) -> None:
+    hasty_server.upstream.will(up.silent(hasty_server.upstream, *BEGUN))
     status, events = await ask_stream(hasty_server)
     assert status == 200 and events[-1]["error"]["code"] == "upstream_timeout" and None not in events
     async with asyncio.timeout(10):
-        await upstream.released.wait()
+        await hasty_server.upstream.released.wait()
 
 
-async def test_an_upstream_that_gives_fewer_choices_than_asked_is_no_fault(
-    server: InProcessGateway, upstream: Upstream
-) -> None:
+async def test_an_upstream_that_gives_fewer_choices_than_asked_is_no_fault(server: Gateway, upstream: Upstream) -> None:
     upstream.will(up.stream(*BEGUN, up.chunk({}, "stop"), up.DONE))
     status, events = await ask_stream(server, n=2)
     assert status == 200 and events[-1] is None
 
 
-async def test_what_comes_after_the_finish_is_not_waited_for_long(
-    hasty_server: InProcessGateway, upstream: Upstream
-) -> None:
+async def test_what_comes_after_the_finish_is_not_waited_for_long(hasty_server: Gateway, upstream: Upstream) -> None:
     upstream.will(up.silent(upstream, *BEGUN, up.chunk({}, "stop")))
     status, events = await ask_stream(hasty_server)
     assert status == 200 and events[-1] is None and events[-2]["choices"][0]["finish_reason"] == "stop"
@@ -150,7 +142,7 @@ async def test_what_comes_after_the_finish_is_not_waited_for_long(
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-async def test_an_empty_reset_is_tried_once_more(server: InProcessGateway, upstream: Upstream, streamed: bool) -> None:
+async def test_an_empty_reset_is_tried_once_more(server: Gateway, upstream: Upstream, streamed: bool) -> None:
     good = up.stream(*up.text_stream()) if streamed else up.answer()
     upstream.will(up.reset(), good)
     if streamed:
@@ -165,11 +157,9 @@ async def test_an_empty_reset_is_tried_once_more(server: InProcessGateway, upstr
     assert dict(counted) == {"input": "3.0", "output": "2.0"}, "of the attempt that was answered alone"
 
 
-async def test_a_dead_upstream_is_passed_over_and_then_left_alone(
-    start_gateway: StartGateway, upstream: Upstream
-) -> None:
+async def test_a_dead_upstream_is_passed_over_and_then_left_alone(serve: Serve, upstream: Upstream) -> None:
     async with scripted_upstream() as dead:
-        server = await start_gateway(toml(dead, upstream))
+        server = await serve(toml(dead, upstream))
         dead.will(up.answer(status=500))
         upstream.will(up.answer())
         for _ in range(30):
@@ -178,22 +168,20 @@ async def test_a_dead_upstream_is_passed_over_and_then_left_alone(
         assert 1 <= len(dead.seen) <= 10
 
 
-async def test_a_fallback_model_answers_under_its_own_name(start_gateway: StartGateway, upstream: Upstream) -> None:
+async def test_a_fallback_model_answers_under_its_own_name(serve: Serve, upstream: Upstream) -> None:
     async with scripted_upstream() as dead:
         second = upstream_toml(upstream.url).replace("SvcLLM", "Second")
-        server = await start_gateway(toml(dead, more="fallback = ['Second']\n") + second)
+        server = await serve(toml(dead, more="fallback = ['Second']\n") + second)
         dead.will(up.answer(status=502))
         upstream.will(up.answer())
         status, data, _ = await ask(server)
         assert status == 200 and data["model"] == "Second" and upstream.last.body["model"] == "scripted"
 
 
-async def test_the_breaker_of_an_upstream_that_is_away_answers_at_once_and_says_when_to_come_back(
-    start_gateway: StartGateway,
-) -> None:
+async def test_the_breaker_of_an_upstream_that_is_away_answers_at_once_and_says_when_to_come_back(serve: Serve) -> None:
     async with scripted_upstream() as away:
         url = away.url
-    server = await start_gateway(upstream_toml(url))
+    server = await serve(upstream_toml(url))
     statuses = {(await ask(server))[0] for _ in range(5)}
     status, data, headers = await ask(server)
     assert statuses <= {502, 503} and status == 503 and int(headers["Retry-After"]) >= 1
@@ -201,9 +189,7 @@ async def test_the_breaker_of_an_upstream_that_is_away_answers_at_once_and_says_
 
 
 @pytest.mark.parametrize("status", [500, 503])
-async def test_a_poisoned_prompt_shuts_the_model_for_nobody(
-    server: InProcessGateway, upstream: Upstream, status: int
-) -> None:
+async def test_a_poisoned_prompt_shuts_the_model_for_nobody(server: Gateway, upstream: Upstream, status: int) -> None:
     other = replace(server, key=server.make_key("chat"))
 
     async def script(exchange: Exchange) -> None:
@@ -218,9 +204,7 @@ async def test_a_poisoned_prompt_shuts_the_model_for_nobody(
     assert (await ask(server))[0] == 200, "the other prompts of the same caller are answered too"
 
 
-async def test_choices_that_come_one_after_the_other_are_all_waited_for(
-    server: InProcessGateway, upstream: Upstream
-) -> None:
+async def test_choices_that_come_one_after_the_other_are_all_waited_for(server: Gateway, upstream: Upstream) -> None:
     first = [*BEGUN, up.chunk({}, "stop")]
     second = [up.chunk({"content": "x"}, index=1) for _ in range(100)]
     upstream.will(up.stream(*first, *second, up.chunk({}, "stop", index=1), up.DONE))

@@ -8,10 +8,10 @@ import orjson
 import pytest
 
 from gateway.embedded.llm_server import SLOTS
-from gateway.embedded.servers import MAX_CALLS, Embedded, EmbeddedUpstream
+from gateway.embedded.servers import MAX_CALLS, Embedded
 from tests.support import upstream as up
 from tests.support.asking import ASK, ask, ask_stream, said, toml
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.gateways import Gateway, Serve, engine_at
 from tests.support.upstream import Upstream
 from tests.support.waiting import until
 
@@ -26,12 +26,10 @@ def resident_bytes() -> int:
 
 
 @pytest.mark.slow
-async def test_two_hundred_streams_run_together_and_a_neighbour_is_answered(
-    start_gateway: StartGateway, upstream: Upstream
-) -> None:
+async def test_two_hundred_streams_run_together_and_a_neighbour_is_answered(serve: Serve, upstream: Upstream) -> None:
     """The upstream holds all streams half-way until every one has begun; both ends and the gateway share a process."""
     before_bytes, held_bytes = resident_bytes(), 0
-    server = await start_gateway(toml(upstream, idle_timeout_s=20, first_byte_timeout_s=20, connect_timeout_s=10))
+    server = await serve(toml(upstream, idle_timeout_s=20, first_byte_timeout_s=20, connect_timeout_s=10))
     begun, go_on = 0, asyncio.Event()
     texts = [f"w{n} " for n in range(12)]
 
@@ -69,38 +67,26 @@ async def test_two_hundred_streams_run_together_and_a_neighbour_is_answered(
     assert held_bytes < STREAMS * MOST_BYTES_A_STREAM
 
 
-async def test_an_embedded_model_has_a_bounded_number_of_callers(
-    start_gateway: StartGateway, upstream: Upstream
-) -> None:
+async def test_an_embedded_model_has_a_bounded_number_of_callers(serve: Serve, upstream: Upstream) -> None:
     """The engine itself would let any number wait without end. It is given as many as it answers at once."""
 
-    async def awake() -> None:
-        return None
-
-    llm = EmbeddedUpstream(upstream.url, "embedded-llm", awake)
-    server = await start_gateway(embedded=Embedded(llm=llm))
-    go_on = asyncio.Event()
-
-    async def late(exchange: up.Exchange) -> None:
-        await go_on.wait()
-        await up.answer()(exchange)
-
-    upstream.will(late)
+    llm = engine_at(upstream.url, "embedded-llm")
+    server = await serve(embedded=Embedded(llm=llm))
+    gate = up.Gate(up.answer())
+    upstream.will(gate)
     async with asyncio.TaskGroup() as tasks:
         waiting = [tasks.create_task(ask(server)) for _ in range(MAX_CALLS)]
         await until(lambda: len(llm.queue) + llm.queue.waiting == MAX_CALLS and len(upstream.seen) == SLOTS, 5)
         for streamed in (False, True):
             status, told, headers = await ask(server, stream=streamed)
             assert status == 429 and told["error"]["code"] == "rate_limit_exceeded" and int(headers["Retry-After"]) > 0
-        go_on.set()
+        gate.go_on.set()
     assert [each.result()[0] for each in waiting] == [200] * MAX_CALLS
     status, _, _ = await ask(server)
     assert status == 200
 
 
-async def test_a_reader_that_stops_stops_the_upstream_and_is_let_go(
-    server: InProcessGateway, upstream: Upstream
-) -> None:
+async def test_a_reader_that_stops_stops_the_upstream_and_is_let_go(server: Gateway, upstream: Upstream) -> None:
     """Nothing is queued in between: what the upstream could send is what sockets hold."""
     stuck = asyncio.Event()
     piece = up.chunk({"content": "x" * 8000}) * 8

@@ -10,7 +10,7 @@ import pytest
 from tests.support import upstream as up
 from tests.support.asking import CHAT, MCP, MESSAGES, RESPONSES, ask, ask_stream, call_tool, said, send, toml
 from tests.support.doors import TOOLS, Told, told_by
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.gateways import Gateway, Serve
 from tests.support.upstream import Upstream
 from tests.support.web_tools import tool_call
 
@@ -24,22 +24,22 @@ ROUTES = '[guardrail]\nenabled = "off"\n[sanitize]\nroutes = ["chat", "responses
 
 
 @pytest.fixture
-async def cleaning(start_gateway: StartGateway, upstream: Upstream) -> InProcessGateway:
-    return await start_gateway(toml(upstream) + ROUTES)
+async def cleaning(serve: Serve, upstream: Upstream) -> Gateway:
+    return await serve(toml(upstream) + ROUTES)
 
 
 @pytest.fixture
-async def blocking(start_gateway: StartGateway, upstream: Upstream) -> InProcessGateway:
-    return await start_gateway(toml(upstream) + ROUTES + '[sanitize.actions.responses]\nCREDIT_CARD = "block"\n')
+async def blocking(serve: Serve, upstream: Upstream) -> Gateway:
+    return await serve(toml(upstream) + ROUTES + '[sanitize.actions.responses]\nCREDIT_CARD = "block"\n')
 
 
 def user(text: str) -> list[dict[str, Any]]:
     return [{"role": "user", "content": text}]
 
 
-async def test_the_upstream_never_sees_what_was_masked(cleaning: InProcessGateway, upstream: Upstream) -> None:
+async def test_the_upstream_never_sees_what_was_masked(cleaning: Gateway, upstream: Upstream) -> None:
     upstream.will(up.answer(up.completion(f"your key {KEY}")))
-    call = {"id": "t", "type": "function", "function": {"name": "pay", "arguments": json.dumps({"card": CARD, "n": 1})}}
+    call = up.called("pay", json.dumps({"card": CARD, "n": 1}), "t")
     turns = [
         {"role": "assistant", "content": None, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "t", "content": f"paid by {MAIL}"},
@@ -56,8 +56,8 @@ async def test_the_upstream_never_sees_what_was_masked(cleaning: InProcessGatewa
 
 
 @pytest.mark.parametrize("path", PATHS)
-async def test_a_whole_answer_is_masked_and_says_so(cleaning: InProcessGateway, upstream: Upstream, path: str) -> None:
-    call = {"id": "c1", "type": "function", "function": {"name": "send", "arguments": json.dumps({"to": CARD})}}
+async def test_a_whole_answer_is_masked_and_says_so(cleaning: Gateway, upstream: Upstream, path: str) -> None:
+    call = up.called("send", json.dumps({"to": CARD}))
     upstream.will(up.answer(up.completion(f"your key {KEY}", "tool_calls", tool_calls=[call])))
     told = await told_by(cleaning, path, f"pay {CARD}", tools=[TOOLS[path]])
     assert upstream.last.body["messages"][0]["content"] == "pay [REDACTED:CREDIT_CARD]"
@@ -66,25 +66,21 @@ async def test_a_whole_answer_is_masked_and_says_so(cleaning: InProcessGateway, 
     assert re.search(r'"redacted":\{("CREDIT_CARD":2|"SECRET":1|,)+\}', told.shown)
 
 
-async def test_chat_is_left_alone_unless_it_is_named_in_routes(server: InProcessGateway, upstream: Upstream) -> None:
+async def test_chat_is_left_alone_unless_it_is_named_in_routes(server: Gateway, upstream: Upstream) -> None:
     upstream.will(up.answer(up.completion(f"key {KEY}")))
     _, answer, _ = await ask(server, messages=user(f"card {CARD}"))
     assert CARD in str(upstream.last.body) and KEY in str(answer)
 
 
-async def test_a_blocked_request_is_400_and_says_what_and_where(
-    start_gateway: StartGateway, upstream: Upstream
-) -> None:
-    server = await start_gateway(toml(upstream) + ROUTES + '[sanitize.actions]\nrequests.CREDIT_CARD = "block"\n')
+async def test_a_blocked_request_is_400_and_says_what_and_where(serve: Serve, upstream: Upstream) -> None:
+    server = await serve(toml(upstream) + ROUTES + '[sanitize.actions]\nrequests.CREDIT_CARD = "block"\n')
     status, answer, _ = await ask(server, messages=user(f"pay {CARD}"))
     assert (status, answer["error"]["code"]) == (400, "content_filter")
     assert "CREDIT_CARD" in answer["error"]["message"] and answer["error"]["param"] == "messages[0].content"
     assert upstream.seen == []
 
 
-async def test_what_was_found_in_any_message_is_told_with_the_answer(
-    cleaning: InProcessGateway, upstream: Upstream
-) -> None:
+async def test_what_was_found_in_any_message_is_told_with_the_answer(cleaning: Gateway, upstream: Upstream) -> None:
     upstream.will(up.answer())
     messages = [{"role": "system", "content": f"never say {CARD}"}, {"role": "user", "content": f"pay {CARD}"}]
     _, data, _ = await ask(cleaning, messages=messages)
@@ -96,7 +92,7 @@ async def test_what_was_found_in_any_message_is_told_with_the_answer(
 
 @pytest.mark.parametrize("by_reference", [False, True])
 async def test_what_was_kept_of_earlier_turns_is_masked_before_it_leaves_again(
-    cleaning: InProcessGateway, upstream: Upstream, by_reference: bool
+    cleaning: Gateway, upstream: Upstream, by_reference: bool
 ) -> None:
     upstream.will(up.answer(up.completion(f"Your card is {CARD}")), up.answer())
     _, first, _ = await ask(cleaning, "/v1/responses", input="which card?")
@@ -109,10 +105,8 @@ async def test_what_was_kept_of_earlier_turns_is_masked_before_it_leaves_again(
     assert "Your card is [REDACTED:CREDIT_CARD]" in str(upstream.last.body)
 
 
-async def test_an_earlier_turn_that_must_not_pass_is_refused_by_name(
-    start_gateway: StartGateway, upstream: Upstream
-) -> None:
-    server = await start_gateway(toml(upstream) + ROUTES + '[sanitize.actions.requests]\nCREDIT_CARD = "block"\n')
+async def test_an_earlier_turn_that_must_not_pass_is_refused_by_name(serve: Serve, upstream: Upstream) -> None:
+    server = await serve(toml(upstream) + ROUTES + '[sanitize.actions.requests]\nCREDIT_CARD = "block"\n')
     upstream.will(up.answer(up.completion(f"Your card is {CARD}")), up.answer())
     _, first, _ = await ask(server, "/v1/responses", input="which card?")
     status, data, _ = await ask(server, "/v1/responses", input="again", previous_response_id=first["id"])
@@ -123,17 +117,13 @@ async def test_an_earlier_turn_that_must_not_pass_is_refused_by_name(
 STREAMED: dict[str, list[bytes]] = {
     "text": [up.chunk({"content": piece}) for piece in PIECES],
     "thinking": [up.chunk({"reasoning_content": piece}) for piece in ("4539 14", "88 0343 64", "67 !")],
-    "arguments": [up.chunk({"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "send", "arguments": ""}}]})]
-    + [up.chunk({"tool_calls": [{"index": 0, "function": {"arguments": piece}}]})
-       for piece in ('{"to":"4539 14', "88 0343", ' 6467"}')],
+    "arguments": up.call_chunks(up.called("send", '{"to":"4539 1488 0343 6467"}'), 7),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("case", STREAMED)
 @pytest.mark.parametrize("path", PATHS)
-async def test_a_value_split_over_pieces_is_masked(
-    cleaning: InProcessGateway, upstream: Upstream, path: str, case: str
-) -> None:
+async def test_a_value_split_over_pieces_is_masked(cleaning: Gateway, upstream: Upstream, path: str, case: str) -> None:
     upstream.will(up.stream(*STREAMED[case], up.chunk({}, "stop"), up.DONE))
     more: dict[str, Any] = {"thinking": {"type": "enabled"}} if path == MESSAGES else {}
     told = await told_by(cleaning, path, stream=True, tools=[TOOLS[path]], **more)
@@ -146,11 +136,9 @@ async def test_a_value_split_over_pieces_is_masked(
     assert all(event.keys() == {"type", "index"} for event in told.events if event.get("type") == "content_block_stop")
 
 
-async def test_relayed_chunks_keep_their_escapes_and_scripts_beside_what_is_masked(
-    cleaning: InProcessGateway, upstream: Upstream
-) -> None:
+async def test_relayed_chunks_keep_their_escapes_and_scripts_beside_what_is_masked(cleaning: Gateway) -> None:
     pieces = ["Grüße, ", "die Karte:\n", "„4539 14", "88 0343 6467“ ", 'und "mehr"\\ ', "größer ", "日本 ", "end"]
-    upstream.will(up.stream(*up.text_stream(pieces)))
+    cleaning.upstream.will(up.stream(*up.text_stream(pieces)))
     _, events = await ask_stream(cleaning)
     assert said(events) == "".join(pieces).replace(CARD, "[REDACTED:CREDIT_CARD]")
 
@@ -168,7 +156,7 @@ def end_of(path: str, told: Told) -> Any:
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("path", PATHS)
 async def test_a_blocked_answer_is_a_good_one_that_ends_before_the_finding_and_says_why(
-    blocking: InProcessGateway, upstream: Upstream, path: str, stream: bool
+    blocking: Gateway, upstream: Upstream, path: str, stream: bool
 ) -> None:
     upstream.will(up.stream(*up.text_stream(PIECES)) if stream else up.answer(up.completion("".join(PIECES))))
     told = await told_by(blocking, path, stream=stream)
@@ -185,7 +173,7 @@ async def test_a_blocked_answer_is_a_good_one_that_ends_before_the_finding_and_s
         assert kinds[-2:] == ["message_delta", "message_stop"]
 
 
-async def test_a_blocked_chat_stream_tells_its_usage_when_asked(blocking: InProcessGateway, upstream: Upstream) -> None:
+async def test_a_blocked_chat_stream_tells_its_usage_when_asked(blocking: Gateway, upstream: Upstream) -> None:
     upstream.will(up.stream(*up.text_stream(PIECES)))
     _, events = await ask_stream(blocking, stream_options={"include_usage": True})
     *chunks, ending, told, done = events
@@ -202,13 +190,11 @@ async def test_a_blocked_chat_stream_tells_its_usage_when_asked(blocking: InProc
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_an_answer_that_went_on_without_the_guardrail_says_so(
-    start_gateway: StartGateway, upstream: Upstream, stream: bool
-) -> None:
+async def test_an_answer_that_went_on_without_the_guardrail_says_so(serve: Serve, stream: bool) -> None:
     more = '[guardrail]\nenabled = "on"\non_failure = "open"\n[sanitize]\nroutes = ["chat"]\n'
-    server = await start_gateway(toml(upstream) + more)
-    no_judgement = up.answer(up.completion("I would rather not say."))
-    upstream.will(no_judgement, up.stream(*up.text_stream(["fine"])) if stream else up.answer(up.completion("fine")))
+    server = await serve(toml(serve.upstream) + more)
+    fine = up.stream(*up.text_stream(["fine"])) if stream else up.answer(up.completion("fine"))
+    serve.upstream.will(up.answer(up.completion("I would rather not say.")), fine)
     asked = {"model": "SvcLLM", "stream": stream, "messages": user("who is the patient")}
     status, answer, headers = await send(server, "/v1/chat/completions", asked)
     assert (status, headers["X-Gateway-Guardrail"]) == (200, "unavailable") and "fine" in str(answer)
@@ -221,24 +207,20 @@ async def test_an_answer_that_went_on_without_the_guardrail_says_so(
         assert fields["sanitization"] == {"redacted": {}, "flagged": {}, "guardrail": "unavailable"}
 
 
-async def test_the_guardrail_judges_what_the_detectors_left_and_is_told_in_the_status(
-    start_gateway: StartGateway, upstream: Upstream
-) -> None:
-    server = await start_gateway(toml(upstream) + GUARDED.replace("[sanitize]", '[sanitize]\nprofile = "strict"'))
+async def test_the_guardrail_judges_what_the_detectors_left_and_is_told_in_the_status(serve: Serve) -> None:
+    server = await serve(toml(serve.upstream) + GUARDED.replace("[sanitize]", '[sanitize]\nprofile = "strict"'))
     found = json.dumps({"findings": [{"type": "PERSON", "value": "Ada Private"}]})
-    upstream.will(up.answer(up.completion(found)), up.answer(up.completion("fine")))
+    serve.upstream.will(up.answer(up.completion(found)), up.answer(up.completion("fine")))
     status, _, _ = await ask(server, messages=user(f"patient Ada Private pays with {CARD}"))
-    judged, sent = (seen.body for seen in upstream.seen[:2])
+    judged, sent = (seen.body for seen in serve.upstream.seen[:2])
     assert "[REDACTED:CREDIT_CARD]" in judged["messages"][-1]["content"] and not re.search(r"\b4539\b", str(judged))
     assert sent["messages"][0]["content"] == "patient [REDACTED:PERSON] pays with [REDACTED:CREDIT_CARD]"
     assert status == 200 and (await call_tool(server, "search_status"))[1]["guardrail"]["status"] == "ok"
 
 
-async def test_a_failing_guardrail_fails_what_needed_it_and_nothing_else(
-    start_gateway: StartGateway, upstream: Upstream
-) -> None:
+async def test_a_failing_guardrail_fails_what_needed_it_and_nothing_else(serve: Serve, upstream: Upstream) -> None:
     upstream.will(up.answer(up.completion("I would rather not say.")))
-    server = await start_gateway(toml(upstream) + GUARDED)
+    server = await serve(toml(upstream) + GUARDED)
     calls = [tool_call("search", {"query": "who is the patient"}), tool_call("search_status", {}, call_id=2)]
     status, answers, _ = await send(server, MCP, calls)
     assert status == 200 and [answer["result"]["isError"] for answer in answers] == [True, False]
@@ -248,10 +230,8 @@ async def test_a_failing_guardrail_fails_what_needed_it_and_nothing_else(
     assert (status, answer["error"]["code"]) == (503, "sanitizer_failed")
 
 
-async def test_what_is_flagged_is_counted_once_beside_earlier_turns(
-    start_gateway: StartGateway, upstream: Upstream
-) -> None:
-    server = await start_gateway(toml(upstream) + ROUTES + '[sanitize.actions.requests]\nEMAIL = "flag"\n')
+async def test_what_is_flagged_is_counted_once_beside_earlier_turns(serve: Serve, upstream: Upstream) -> None:
+    server = await serve(toml(upstream) + ROUTES + '[sanitize.actions.requests]\nEMAIL = "flag"\n')
     upstream.will(up.answer(), up.answer())
     _, first, _ = await ask(server, "/v1/responses", input="hello")
     told = {"input": "write to jane.doe@posthaus.org", "previous_response_id": first["id"]}
@@ -260,11 +240,9 @@ async def test_what_is_flagged_is_counted_once_beside_earlier_turns(
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_what_an_upstream_says_of_a_refused_request_is_masked(
-    cleaning: InProcessGateway, upstream: Upstream, stream: bool
-) -> None:
+async def test_what_an_upstream_says_of_a_refused_request_is_masked(cleaning: Gateway, stream: bool) -> None:
     words = {"message": f"card {CARD} is not allowed", "code": "4539148803436467", "param": "4539148803436467"}
-    upstream.will(up.answer({"error": words}, status=400))
+    cleaning.upstream.will(up.answer({"error": words}, status=400))
     if stream:
         _, events = await ask_stream(cleaning)
         error = next(event["error"] for event in events if event and "error" in event)

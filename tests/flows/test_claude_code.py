@@ -11,7 +11,7 @@ import pytest
 from gateway.cli.client_config import ClientSettings, client_text
 from tests.support import upstream as up
 from tests.support.asking import toml
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.gateways import Gateway, Serve
 from tests.support.hosted_search import call, round_of, scene, search
 from tests.support.official import fetch_modules, fetching, run
 from tests.support.paths import CLIENTS
@@ -38,7 +38,7 @@ def claude() -> Path:
 
 
 async def run_claude(
-    program: Path, server: InProcessGateway, folder: Path, prompt: str, *options: str, **variables: str
+    program: Path, server: Gateway, folder: Path, prompt: str, *options: str, **variables: str
 ) -> tuple[int, str]:
     """Exit code and last message of one session, in a home of its own."""
     home = folder / "home"
@@ -56,13 +56,11 @@ async def run_claude(
     return code, str(json.loads(out)["result"])
 
 
-async def start(start_gateway: StartGateway, upstream: Upstream) -> InProcessGateway:
-    return await start_gateway(toml(upstream).replace("['assistant']", "['claude-alias']"))
+async def start(serve: Serve, upstream: Upstream) -> Gateway:
+    return await serve(toml(upstream).replace("['assistant']", "['claude-alias']"))
 
 
-async def test_claude_code_runs_its_tool_and_ends_with_the_answer(
-    start_gateway: StartGateway, upstream: Upstream, tmp_path: Path, claude: Path
-) -> None:
+async def test_claude_code_runs_its_tool_and_ends_with_the_answer(serve: Serve, tmp_path: Path, claude: Path) -> None:
     (tmp_path / "note.txt").write_text("the number is 4711\n")
 
     async def reading(exchange: up.Exchange) -> None:
@@ -73,24 +71,21 @@ async def test_claude_code_runs_its_tool_and_ends_with_the_answer(
             await up.stream(*up.text_stream([f"It is {found}."]))(exchange)
             return
         arguments = json.dumps({"file_path": str(tmp_path / "note.txt")})
-        head = {"index": 0, "id": "call_1", "type": "function", "function": {"name": "Read", "arguments": ""}}
-        pieces = [{"index": 0, "function": {"arguments": piece}} for piece in (arguments[:9], arguments[9:])]
-        calls = [up.chunk({"tool_calls": [each]}) for each in (head, *pieces)]
         thought = up.chunk({"reasoning_content": "I look"})
-        await up.stream(thought, *calls, up.chunk({}, "tool_calls"), up.usage_chunk(), up.DONE)(exchange)
+        await up.stream(thought, *up.call_stream(up.called("Read", arguments), 9))(exchange)
 
-    upstream.will(reading)
-    server = await start(start_gateway, upstream)
+    serve.upstream.will(reading)
+    server = await start(serve, serve.upstream)
     code, result = await run_claude(claude, server, tmp_path, "Which number is in note.txt?", "--allowedTools", "Read")
     assert (code, result) == (0, "It is 4711.")
-    bodies = [seen.body for seen in upstream.seen]
+    bodies = [seen.body for seen in serve.upstream.seen]
     assert bodies[-1]["messages"][-1]["role"] == "tool" and bodies[-1]["messages"][0]["role"] == "system"
     assert "x-anthropic-billing-header" not in str(bodies) and "device_id" not in str(bodies)
     assert {tool["function"]["name"] for tool in bodies[0]["tools"]} >= {"Read", "Bash", "Edit"}
 
 
 async def test_each_turn_before_a_native_upstream_begins_with_what_the_one_before_sent(
-    start_gateway: StartGateway, upstream: Upstream, tmp_path: Path, claude: Path
+    serve: Serve, upstream: Upstream, tmp_path: Path, claude: Path
 ) -> None:
     """Twenty files with a mail address each, read one after the other, masked. The client itself sets the marks of its
     prompt cache anew each time, and makes a block of a text that gets one."""
@@ -107,7 +102,7 @@ async def test_each_turn_before_a_native_upstream_begins_with_what_the_one_befor
     upstream.will(reading)
     masked = '[guardrail]\nenabled = "off"\n[sanitize]\nroutes = ["chat"]\nprofile = "reversible"\n'
     config = toml(upstream, messages="'native'").replace("['assistant']", "['claude-alias']")
-    server = await start_gateway(config + masked)
+    server = await serve(config + masked)
     code, result = await run_claude(claude, server, tmp_path, "Read the notes", "--allowedTools", "Read")
     assert code == 0 and result.startswith(f"note {_FILES} of"), result
     sent = [seen.body for seen in upstream.seen if seen.path.endswith("/messages") and seen.body.get("tools")]
@@ -145,7 +140,7 @@ STATUS = "mcp__websearch__websearch-search_status"
 @pytest.mark.parametrize("messages", ["chat", "native"])
 @pytest.mark.parametrize("searches", [False, True], ids=["at once", "by a search"])
 async def test_claude_code_calls_the_web_tools_by_the_printed_configuration(
-    start_gateway: StartGateway, upstream: Upstream, tmp_path: Path, claude: Path, searches: bool, messages: str
+    serve: Serve, upstream: Upstream, tmp_path: Path, claude: Path, searches: bool, messages: str
 ) -> None:
     """With `ENABLE_TOOL_SEARCH` its tools of MCP servers wait until the model has searched for them."""
     calls = [("ToolSearch", {"query": f"select:{STATUS}"})] if searches else []
@@ -166,15 +161,14 @@ async def test_claude_code_calls_the_web_tools_by_the_printed_configuration(
             call = (f"toolu_{len(results)}", name, arguments) if name else None
             await up.stream(*native_events(f"msg_{len(results)}", text, call))(exchange)
         elif name:
-            function = {"name": name, "arguments": json.dumps(arguments)}
-            call_chunk = {"index": 0, "id": f"call_{len(results)}", "type": "function", "function": function}
-            await up.stream(up.chunk({"tool_calls": [call_chunk]}), up.chunk({}, "tool_calls"), up.DONE)(exchange)
+            made = up.called(name, json.dumps(arguments), f"call_{len(results)}")
+            await up.stream(*up.call_stream(made))(exchange)
         else:
             await up.stream(*up.text_stream([text]))(exchange)
 
     upstream.will(asking)
     config = toml(upstream, messages=f"'{messages}'").replace("['assistant']", "['claude-alias']")
-    server = await start_gateway(config)
+    server = await serve(config)
     text = client_text("claude-code", ClientSettings(server.url, "SvcLLM", 0, None))
     assert "ENABLE_TOOL_SEARCH=true" in text
     (tmp_path / "mcp.json").write_text(text[text.index("\n{") : text.index("\n}") + 2])
@@ -185,9 +179,7 @@ async def test_claude_code_calls_the_web_tools_by_the_printed_configuration(
     assert offered[0] is not searches and (offered[-1] or messages == "native")
 
 
-async def test_the_web_search_of_claude_code_is_run_here(
-    start_gateway: StartGateway, tmp_path: Path, claude: Path
-) -> None:
+async def test_the_web_search_of_claude_code_is_run_here(serve: Serve, tmp_path: Path, claude: Path) -> None:
     async def searching(exchange: up.Exchange) -> None:
         """A model that calls the client's search tool, and searches when it is asked to by that."""
         body = exchange.seen.body
@@ -200,7 +192,7 @@ async def test_the_web_search_of_claude_code_is_run_here(
         else:
             await round_of(call("WebSearch", query="capital of France"))(exchange)
 
-    async with scene(start_gateway) as stage:
+    async with scene(serve) as stage:
         stage.model.will(searching)
         alias = {"ANTHROPIC_MODEL": "SvcLLM"}
         options = ["--allowedTools", "WebSearch"]
@@ -209,10 +201,8 @@ async def test_the_web_search_of_claude_code_is_run_here(
         assert set(stage.provider.asked) == {"capital of France"}
 
 
-async def test_claude_code_tells_that_the_upstream_died(
-    start_gateway: StartGateway, upstream: Upstream, tmp_path: Path, claude: Path
-) -> None:
-    upstream.will(up.answer({"error": {"message": "no such thing"}}, status=400))
-    server = await start(start_gateway, upstream)
+async def test_claude_code_tells_that_the_upstream_died(serve: Serve, tmp_path: Path, claude: Path) -> None:
+    serve.upstream.will(up.answer({"error": {"message": "no such thing"}}, status=400))
+    server = await start(serve, serve.upstream)
     code, result = await run_claude(claude, server, tmp_path, "hello")
     assert code != 0 and "no such thing" in result

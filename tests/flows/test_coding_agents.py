@@ -9,7 +9,7 @@ import pytest
 
 from tests.support import upstream as up
 from tests.support.asking import toml
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.gateways import Gateway, Serve
 from tests.support.model_clients import agent
 from tests.support.official import run
 from tests.support.paths import GOLDEN
@@ -24,9 +24,9 @@ EXEC = ("exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-san
 
 
 @pytest.fixture
-async def server(start_gateway: StartGateway, upstream: Upstream) -> InProcessGateway:
+async def server(serve: Serve, upstream: Upstream) -> Gateway:
     settings = toml(upstream, first_byte_timeout_s=20, idle_timeout_s=20)
-    return await start_gateway(settings.replace("'assistant'", f"'{KNOWN_MODEL}'"))
+    return await serve(settings.replace("'assistant'", f"'{KNOWN_MODEL}'"))
 
 
 async def output_of(command: list[str], folder: Path, **environment: str) -> str:
@@ -34,13 +34,6 @@ async def output_of(command: list[str], folder: Path, **environment: str) -> str
     code, out, err = await run(command, folder=folder, env={"HOME": str(folder), **environment})
     assert code == 0, (out + err)[-3000:]
     return out + err
-
-
-def calls(tool: str, arguments: str = "{}") -> list[bytes]:
-    """A model's stream with one call."""
-    function = {"name": tool, "arguments": arguments}
-    call = {"index": 0, "id": "call_1", "type": "function", "function": function}
-    return [up.chunk({"tool_calls": [call]}), up.chunk({}, "tool_calls"), up.usage_chunk(), up.DONE]
 
 
 def model(seen: list[Any], *turns: tuple[str, str]) -> up.Script:
@@ -57,7 +50,7 @@ def model(seen: list[Any], *turns: tuple[str, str]) -> up.Script:
             stream = up.text_stream(["All done."] if names else ["Title"])
         else:
             wanted, arguments = turns[answered]
-            stream = calls(next(name for name in names if name.endswith(wanted)), arguments)
+            stream = up.call_stream(up.called(next(name for name in names if name.endswith(wanted)), arguments))
         if names:
             seen.append(body)
         await up.stream(*stream)(exchange)
@@ -69,7 +62,7 @@ def tool_results(body: Any) -> list[str]:
     return [message["content"] for message in body["messages"] if message["role"] == "tool"]
 
 
-def codex_home(folder: Path, server: InProcessGateway, more: str = "", model_name: str = "SvcLLM") -> Path:
+def codex_home(folder: Path, server: Gateway, more: str = "", model_name: str = "SvcLLM") -> Path:
     home = folder / "codex"
     home.mkdir()
     (home / "config.toml").write_text(f"""
@@ -89,12 +82,10 @@ bearer_token_env_var = "GATEWAY_KEY"
     return home
 
 
-async def test_an_image_that_codex_looks_at_reaches_the_model(
-    server: InProcessGateway, upstream: Upstream, tmp_path: Path
-) -> None:
+async def test_an_image_that_codex_looks_at_reaches_the_model(server: Gateway, tmp_path: Path) -> None:
     codex, seen = agent("@openai", "codex-*/vendor/*/bin/codex"), list[Any]()
     shutil.copy(GOLDEN / "ocr-sample.png", tmp_path / "a.png")
-    upstream.will(model(seen, ("view_image", json.dumps({"path": str(tmp_path / "a.png")}))))
+    server.upstream.will(model(seen, ("view_image", json.dumps({"path": str(tmp_path / "a.png")}))))
     home = codex_home(tmp_path, server)
     printed = await output_of([codex, *EXEC, "look"], tmp_path, CODEX_HOME=str(home), GATEWAY_KEY=server.key)
     assert "All done." in printed
@@ -103,14 +94,11 @@ async def test_an_image_that_codex_looks_at_reaches_the_model(
     assert parts[-1]["image_url"]["url"].startswith("data:image/")
 
 
-async def test_codex_finds_a_deferred_tool_by_its_own_search_and_calls_it(
-    server: InProcessGateway, upstream: Upstream, tmp_path: Path
-) -> None:
+async def test_codex_finds_a_deferred_tool_by_its_own_search_and_calls_it(server: Gateway, tmp_path: Path) -> None:
     codex, seen = agent("@openai", "codex-*/vendor/*/bin/codex"), list[Any]()
-    upstream.will(model(seen, ("tool_search", '{"query":"search status"}'), ("search_status", "{}")))
-    home = codex_home(
-        tmp_path, server, "[features]\ntool_search = true\ntool_search_always_defer_mcp_tools = true", KNOWN_MODEL
-    )
+    server.upstream.will(model(seen, ("tool_search", '{"query":"search status"}'), ("search_status", "{}")))
+    features = "[features]\ntool_search = true\ntool_search_always_defer_mcp_tools = true"
+    home = codex_home(tmp_path, server, features, KNOWN_MODEL)
     printed = await output_of([codex, *EXEC, "check it"], tmp_path, CODEX_HOME=str(home), GATEWAY_KEY=server.key)
     assert "All done." in printed
     offered = [[tool["function"]["name"] for tool in body["tools"]] for body in seen]
@@ -119,12 +107,10 @@ async def test_codex_finds_a_deferred_tool_by_its_own_search_and_calls_it(
     assert "server_version" in tool_results(seen[-1])[1]
 
 
-async def test_codex_applies_a_patch_that_the_model_writes_as_free_text(
-    server: InProcessGateway, upstream: Upstream, tmp_path: Path
-) -> None:
+async def test_codex_applies_a_patch_that_the_model_writes_as_free_text(server: Gateway, tmp_path: Path) -> None:
     codex, seen = agent("@openai", "codex-*/vendor/*/bin/codex"), list[Any]()
     patch = "*** Begin Patch\n*** Add File: made.txt\n+“hello” 😀\n*** End Patch"
-    upstream.will(model(seen, ("apply_patch", json.dumps({"input": patch}))))
+    server.upstream.will(model(seen, ("apply_patch", json.dumps({"input": patch}))))
     home = codex_home(tmp_path, server, "[features]\napply_patch_freeform = true", KNOWN_MODEL)
     printed = await output_of([codex, *EXEC, "make it"], tmp_path, CODEX_HOME=str(home), GATEWAY_KEY=server.key)
     assert "All done." in printed

@@ -17,11 +17,11 @@ from typing import Any
 
 import pytest
 
-from gateway.embedded.servers import Embedded, EmbeddedUpstream
+from gateway.embedded.servers import Embedded
 from gateway.shared_state.sqlite_state import StateFile
 from gateway.web.history import History
 from tests.support.asking import ASK, CHAT, send, toml
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.gateways import Gateway, Serve, engine_at
 from tests.support.hosted_search import chat, round_of, scene, search
 from tests.support.model_clients import console_command
 from tests.support.ocr_running import SAMPLE
@@ -40,19 +40,12 @@ PAGE = (
     f"<!doctype html><title>{TITLE.replace('<', '&lt;')}</title><h1>Tides</h1>"
     f"<p>{'High water is at noon on most days of the month. ' * 12}</p>"
 )
-FAULT = {
-    "key": "agent",
-    "method": "POST",
-    "status": 429,
-    "outcome": "refused",
-    "code": "rate_limit_exceeded",
-    "total_ms": 2,
-}
+FAULT = {"key": "agent", "method": "POST", "status": 429, "outcome": "refused", "code": "rate_limit_exceeded"}
 MAX_BYTES = 150_000
 """What the page may weigh, all its files together."""
 
 
-async def in_browser(part: str, server: InProcessGateway, key: str = "", **plan: Any) -> dict[str, Any]:
+async def in_browser(part: str, server: Gateway, key: str = "", **plan: Any) -> dict[str, Any]:
     """What the function `part` of `console.mjs` saw of `server`; `plan`: what it needs beside its address and key."""
     browser = shutil.which("chromium")
     if browser is None:
@@ -73,35 +66,28 @@ def configuration(upstream: Upstream, site: Site) -> str:
 
 
 def embedded_ocr(url: str) -> Embedded:
-    async def wake() -> None:
-        return None
-
-    return Embedded(ocr=EmbeddedUpstream(f"{url}/v1", "embedded-ocr", wake))
+    return Embedded(ocr=engine_at(f"{url}/v1", "embedded-ocr"))
 
 
 @pytest.mark.system
-async def test_the_pictures_of_the_documents_are_made(
-    start_gateway: StartGateway, ocr_url: str, tmp_path: Path
-) -> None:
+async def test_the_pictures_of_the_documents_are_made(serve: Serve, ocr_url: str, tmp_path: Path) -> None:
     folder = ROOT / os.environ["CONSOLE_PICTURES"] if "CONSOLE_PICTURES" in os.environ else tmp_path
     more = (
         "[limits]\ntokens_per_day = 20000\ntool_calls_per_day = 4\n"
         "[sanitize]\nroutes = ['websearch', 'chat', 'responses']\n[[models]]\nname = 'SvcOCR'\nkind = 'ocr'\n"
         f"[[models.upstreams]]\nbase_url = '{ocr_url}/v1'\nmodel = 'deepseek-ai/DeepSeek-OCR'\n"
     )
-    async with scripted_upstream() as broken, scene(start_gateway, more, before=[broken]) as on:
+    async with scripted_upstream() as broken, scene(serve, more, before=[broken]) as on:
         broken.will(answer({"error": {"message": "boom"}}, status=500))
         on.model.will(round_of(search()), round_of("The capital of France is **Paris** [1], not Nice [3]."))
         await an_hour_of_requests(on.server)
         await in_browser("pictures", on.server, picture=str(SAMPLE), pictures=str(folder))
-    named = [
-        re.findall(r"pictures/([a-z-]+\.png)", (ROOT / name).read_text()) for name in ("README.md", "docs/console.md")
-    ]
+    told = "".join((ROOT / name).read_text() for name in ("README.md", "docs/console.md"))
     made = {path.name for path in folder.glob("*.png") if not path.name.startswith("ocr-")}
-    assert made == set(itertools.chain(*named))
+    assert made == set(re.findall(r"pictures/([a-z-]+\.png)", told))
 
 
-async def an_hour_of_requests(server: InProcessGateway) -> None:
+async def an_hour_of_requests(server: Gateway) -> None:
     """What another process of `server` has written."""
     now, path = time.time(), server.config.state_dir / "state.sqlite3"
     file = StateFile(path)
@@ -112,7 +98,9 @@ async def an_hour_of_requests(server: InProcessGateway) -> None:
         clock = itertools.repeat(now - 3600 + 60 * minute)
         number = 18 + minute % 7 + round(8 * math.sin(minute / 8))
         kinds = [(200, "", 0.4 + 0.01 * minute, 900, 350)] * number + [(429, "", 0.002, 0, 0)] * (minute % 5 == 0)
-        faults = [{**FAULT, "request_id": f"req_{minute}", "endpoint": "chat"}] if minute % 5 == 0 else []
+        faults = (
+            [{**FAULT, "total_ms": 2, "request_id": f"req_{minute}", "endpoint": "chat"}] if minute % 5 == 0 else []
+        )
         history.add(kinds + [(502, "", 3.1, 0, 0)] * (minute % 11 == 0), faults)
         history.add_gauges(cpu_ms=number * 60, memory_kb=90_000, in_flight=2, seconds=60)
     await history.close()
@@ -120,24 +108,18 @@ async def an_hour_of_requests(server: InProcessGateway) -> None:
 
 
 @pytest.mark.system
-async def test_every_tab_does_its_job_and_nothing_of_an_answer_becomes_code(
-    start_gateway: StartGateway, ocr_url: str
-) -> None:
+async def test_every_tab_does_its_job_and_nothing_of_an_answer_becomes_code(serve: Serve, ocr_url: str) -> None:
     async with scripted_upstream() as upstream, serving(Site({"/tides": PAGE})) as site:
         upstream.will(answer({"error": {"message": f"no such model {TITLE}"}}, status=404),
                       stream(*text_stream((HOSTILE[:21], HOSTILE[21:]))))  # fmt: skip
         gone = f"[[models]]\nname = 'Gone'\n[[models.upstreams]]\nbase_url = '{upstream.url}'\nmodel = 'm'\n"
-        server = await start_gateway(configuration(upstream, site) + gone, embedded_ocr(ocr_url))
+        server = await serve(configuration(upstream, site) + gone, embedded_ocr(ocr_url))
         body = {"model": "Gone", "messages": [{"role": "user", "content": "hi"}]}
         assert (await send(server, CHAT, body))[0] == 502
         await send(server, CHAT, {"model": "SvcLLM"})
-        alone = await start_gateway("")  # without models of its own
-        plan: dict[str, Any] = {
-            "site": f"{site.url}/tides",
-            "picture": str(SAMPLE),
-            "alone": {"url": alone.ops_url, "key": alone.key},
-        }
-        report = await in_browser("tabs", server, **plan)
+        alone = await serve("")  # without models of its own
+        beside = {"url": alone.ops_url, "key": alone.key}
+        report = await in_browser("tabs", server, site=f"{site.url}/tides", picture=str(SAMPLE), alone=beside)
 
     assert report["console"] == [] and report["outside"] == []
     assert not report["hacked"] and report["dialogs"] == 0
@@ -159,9 +141,7 @@ async def test_every_tab_does_its_job_and_nothing_of_an_answer_becomes_code(
     ocr = tabs["ocr"]
     assert ocr["boxes"] > 5 and ocr["marked"] == 1 and ocr["focused"] == "block-2" and ocr["tables"] == 1
     assert "Harbour Street Stationers" in ocr["text"] and "Copy paper A4" in ocr["text"]
-    assert [mark.partition("\n")[0].replace("EMAIL", "") for mark in tabs["sanitize"]["marks"]][:1] == [
-        "jane.roe@corporation.com"
-    ]
+    assert tabs["sanitize"]["marks"][0].partition("\n")[0].replace("EMAIL", "") == "jane.roe@corporation.com"
     assert "[REDACTED:EMAIL]" in tabs["sanitize"]["request"] and "😀" in tabs["sanitize"]["request"]
     assert tabs["sanitize"]["state"] == "" and report["alone"].startswith("The guardrail is off: ")
     assert tabs["keys"]["made"].startswith("gw_") and "in use here" in tabs["keys"]["list"]
@@ -172,23 +152,20 @@ async def test_every_tab_does_its_job_and_nothing_of_an_answer_becomes_code(
 
 @pytest.mark.system
 async def test_every_page_fits_a_desk_and_a_phone_in_both_colours_and_can_be_used_by_all(
-    start_gateway: StartGateway, ocr_url: str
+    serve: Serve, ocr_url: str
 ) -> None:
     async with scripted_upstream() as upstream, serving(Site({"/tides": PAGE})) as site:
         upstream.will(stream(*text_stream((HOSTILE,))))
-        server = await start_gateway(configuration(upstream, site), embedded_ocr(ocr_url))
-        plan = {"site": f"{site.url}/tides", "picture": str(SAMPLE)}
+        server = await serve(configuration(upstream, site), embedded_ocr(ocr_url))
         await send(server, CHAT, {"model": "SvcLLM"})
-        report = await in_browser("widths", server, **plan)
+        report = await in_browser("widths", server, site=f"{site.url}/tides", picture=str(SAMPLE))
     assert report["console"] == []
     assert report["axe"] == []
 
 
 @pytest.mark.system
-async def test_a_console_that_is_looked_at_leaves_no_trace_in_figures_logs_and_budgets(
-    start_gateway: StartGateway,
-) -> None:
-    server = await start_gateway("[[models]]\nname = 'SvcLLM'\n[[models.upstreams]]\nbase_url = 'http://127.0.0.1:9'\n")
+async def test_a_console_that_is_looked_at_leaves_no_trace_in_figures_logs_and_budgets(serve: Serve) -> None:
+    server = await serve("[[models]]\nname = 'SvcLLM'\n[[models.upstreams]]\nbase_url = 'http://127.0.0.1:9'\n")
     key = server.make_key("admin", "web-search", per_minute=1, concurrent=1)
     report = await in_browser("quiet", server, key)
     assert report["console"] == [] and report["figures"].startswith("Requests\n0\n")
@@ -202,10 +179,10 @@ async def test_a_console_that_is_looked_at_leaves_no_trace_in_figures_logs_and_b
 
 
 @pytest.mark.system
-async def test_failures_are_shown_by_code_and_lead_to_their_requests(start_gateway: StartGateway) -> None:
+async def test_failures_are_shown_by_code_and_lead_to_their_requests(serve: Serve) -> None:
     async with scripted_upstream() as upstream:
         upstream.will(answer({"error": {"message": "boom"}}, status=500))
-        server = await start_gateway(toml(upstream))
+        server = await serve(toml(upstream))
         for _ in range(3):
             assert (await send(server, CHAT, {"model": "SvcLLM"}))[0] == 400
         assert (await send(server, CHAT, ASK, key=server.make_key("ocr")))[0] == 403
@@ -227,9 +204,9 @@ async def test_failures_are_shown_by_code_and_lead_to_their_requests(start_gatew
 
 
 @pytest.mark.system
-async def test_a_request_is_shown_as_a_tree_of_attempts_rounds_tools_and_masks(start_gateway: StartGateway) -> None:
+async def test_a_request_is_shown_as_a_tree_of_attempts_rounds_tools_and_masks(serve: Serve) -> None:
     more = "[sanitize]\nroutes = ['websearch', 'chat']\n"
-    async with scripted_upstream() as broken, scene(start_gateway, more, before=[broken]) as on:
+    async with scripted_upstream() as broken, scene(serve, more, before=[broken]) as on:
         broken.will(answer({"error": {"message": "boom"}}, status=500))
         on.model.will(round_of(search("harbour")), round_of("It is Paris [1]."))
         await chat(on, messages=[{"role": "user", "content": "I am jane.roe@corporation.com. Which is the capital?"}])
@@ -245,16 +222,14 @@ async def test_a_request_is_shown_as_a_tree_of_attempts_rounds_tools_and_masks(s
 
 
 @pytest.mark.system
-async def test_a_conversation_has_pictures_citations_and_second_answers(start_gateway: StartGateway) -> None:
+async def test_a_conversation_has_pictures_citations_and_second_answers(serve: Serve) -> None:
     more = "[ops]\nport = 9499\n"
-    async with scene(start_gateway, more) as on:
+    async with scene(serve, more) as on:
         on.model.will(round_of(search()), round_of("It is Paris [1]."), round_of("It is Lyon."))
         report = await in_browser("talk", on.server, picture=str(SAMPLE))
     assert report["console"] == []
-    assert (
-        "'http://127.0.0.1:8080/v1/responses'" in report["code"]
-        and "data:image/png;base64,iVBORw0KGgo" in report["code"]
-    )
+    for words in ("'http://127.0.0.1:8080/v1/responses'", "data:image/png;base64,iVBORw0KGgo"):
+        assert words in report["code"]
     assert len(report["code"]) < 1000, "a picture is shown by its beginning"
     assert report["cited"] == [["[1]", "https://a.example.com/paris"]]
     assert report["copied"] == "It is Paris [1]."
@@ -265,10 +240,10 @@ async def test_a_conversation_has_pictures_citations_and_second_answers(start_ga
 
 
 @pytest.mark.system
-async def test_a_key_is_changed_and_its_budgets_are_bars_of_use(start_gateway: StartGateway) -> None:
+async def test_a_key_is_changed_and_its_budgets_are_bars_of_use(serve: Serve) -> None:
     async with scripted_upstream() as upstream:
         upstream.will(answer(completion()))
-        server = await start_gateway(toml(upstream) + "[limits]\ntool_calls_per_day = 40\n")
+        server = await serve(toml(upstream) + "[limits]\ntool_calls_per_day = 40\n")
         wish = {"name": "day-agent", "scopes": ["chat"], "per_minute": 50, "tokens_per_day": 4000, "expires_days": 3}
         key = (await send(server, server.ops_url + "/api/admin/keys", wish))[1]["key"]
         for _ in range(3):
@@ -279,10 +254,8 @@ async def test_a_key_is_changed_and_its_budgets_are_bars_of_use(start_gateway: S
         report = await in_browser("edit", server, name="day-agent")
         _, told, _ = await send(server, server.ops_url + "/api/admin/keys", method="GET")
     assert report["console"] == []
-    assert [" ".join(each.split()) for each in report["bars"]] == [
-        "tokens today 15 of 4,000",
-        "tool calls today 0 of 40",
-    ]
+    bars = [" ".join(each.split()) for each in report["bars"]]
+    assert bars == ["tokens today 15 of 4,000", "tool calls today 0 of 40"]
     assert report["values"] == {"focus": "day-agent", "scopes": ["chat"], "minute": "50"}
     changes = {"name": "night-agent", "scopes": ["chat", "ocr"], "per_minute": None, "tokens_per_day": 5000}
     assert report["sent"] == [changes, {"expires_days": None}]
@@ -292,12 +265,12 @@ async def test_a_key_is_changed_and_its_budgets_are_bars_of_use(start_gateway: S
 
 
 @pytest.mark.system
-async def test_the_configuration_in_force_is_shown_with_its_path_and_no_secret(start_gateway: StartGateway) -> None:
+async def test_the_configuration_in_force_is_shown_with_its_path_and_no_secret(serve: Serve) -> None:
     toml = (
         "[server]\ndrain_s = 77\n[[models]]\nname = 'SvcLLM'\n[[models.upstreams]]\nbase_url = 'http://127.0.0.1:9/v1'\n"
         "api_key = { credential = 'llm' }\n"
     )
-    server = await start_gateway(toml, GATEWAY_CREDENTIAL_LLM="sk-tide-4711")
+    server = await serve(toml, GATEWAY_CREDENTIAL_LLM="sk-tide-4711")
     report = await in_browser("configuration", server)
     assert report["console"] == []
     assert "drain_s = 77" in report["text"] and "gateway.toml" in report["page"]
@@ -307,17 +280,17 @@ async def test_the_configuration_in_force_is_shown_with_its_path_and_no_secret(s
     assert not any("drain_s" in line for line in found)
 
 
-async def test_the_product_s_root_says_where_the_console_is(start_gateway: StartGateway) -> None:
-    server = await start_gateway("[ops]\nport = 9499\n")
+async def test_the_product_s_root_says_where_the_console_is(serve: Serve) -> None:
+    server = await serve("[ops]\nport = 9499\n")
     status, told, _ = await send(server, "/", method="GET")
     assert status == 404 and "the console is at http://127.0.0.1:9499/" in told["error"]["message"]
     assert "console" not in (await send(server, "/nowhere", method="GET"))[1]["error"]["message"]
-    without = await start_gateway("[ops]\nport = 0\n")
+    without = await serve("[ops]\nport = 0\n")
     assert "console" not in (await send(without, "/", method="GET"))[1]["error"]["message"]
 
 
-async def test_the_routes_below_api_ask_for_a_key_and_its_scope(start_gateway: StartGateway) -> None:
-    server = await start_gateway("")
+async def test_the_routes_below_api_ask_for_a_key_and_its_scope(serve: Serve) -> None:
+    server = await serve("")
     outsider = server.make_key("chat")
 
     async def status(path: str, key: str = "", body: Any = None) -> int:
@@ -325,13 +298,8 @@ async def test_the_routes_below_api_ask_for_a_key_and_its_scope(start_gateway: S
         method = "GET" if body is None else "POST"
         return (await send(server, server.ops_url + path, body, method=method, key=key, **more))[0]
 
-    for path in (
-        "/api/admin/usage",
-        "/api/admin/requests",
-        "/api/admin/history?range=1h",
-        "/api/admin/keys",
-        "/api/admin/upstreams",
-    ):
+    for page in ("usage", "requests", "history?range=1h", "keys", "upstreams"):
+        path = f"/api/admin/{page}"
         assert [await status(path), await status(path, outsider), await status(path, server.key)] == [401, 403, 200]
     preview: dict[str, Any] = {"body": {"text": "x"}}
     assert await status("/api/admin/sanitize", **preview) == 401
@@ -342,23 +310,21 @@ async def test_the_routes_below_api_ask_for_a_key_and_its_scope(start_gateway: S
     assert await status("/api/v1/models") == 401 and await status("/api/v1/models", outsider) == 200
 
 
-async def test_the_product_listener_has_no_console_and_no_admin_data(start_gateway: StartGateway) -> None:
-    server = await start_gateway("")
+async def test_the_product_listener_has_no_console_and_no_admin_data(serve: Serve) -> None:
+    server = await serve("")
     for path in ("/", "/console/console.js", "/admin/usage", "/api/admin/usage", "/api/v1/models"):
         assert (await send(server, path, method="GET"))[0] == 404, path
 
 
-async def test_a_page_of_another_origin_reaches_nothing_below_api(start_gateway: StartGateway) -> None:
-    server = await start_gateway("[server]\nallowed_origins = ['https://app.example']\n")
+async def test_a_page_of_another_origin_reaches_nothing_below_api(serve: Serve) -> None:
+    server = await serve("[server]\nallowed_origins = ['https://app.example']\n")
     own = server.ops_url
     for origin, status in ((own, 200), ("https://app.example", 403), ("http://127.0.0.1:1", 403), ("null", 403)):
         assert (await send(server, own + "/api/v1/models", method="GET", Origin=origin))[0] == status, origin
 
 
-async def test_the_requests_of_the_product_listener_are_told_and_the_console_s_own_are_not(
-    start_gateway: StartGateway,
-) -> None:
-    server = await start_gateway("")
+async def test_the_requests_of_the_product_listener_are_told_and_the_console_s_own_are_not(serve: Serve) -> None:
+    server = await serve("")
     _, _, headers = await send(server, "/v1/models", method="GET")
     wanted = headers["X-Request-Id"]
     for _ in range(2):
@@ -368,8 +334,8 @@ async def test_the_requests_of_the_product_listener_are_told_and_the_console_s_o
     assert records[0]["endpoint"] == "models" and records[0]["status"] == 200
 
 
-async def test_an_admin_makes_rotates_and_revokes_keys_but_not_the_one_in_use(start_gateway: StartGateway) -> None:
-    server = await start_gateway("")
+async def test_an_admin_makes_rotates_and_revokes_keys_but_not_the_one_in_use(serve: Serve) -> None:
+    server = await serve("")
 
     async def ask(method: str, path: str = "", body: Any = None) -> tuple[int, Any]:
         return (await send(server, f"{server.ops_url}/api/admin/keys{path}", body, method=method))[:2]

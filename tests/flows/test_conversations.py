@@ -10,7 +10,7 @@ import pytest
 
 from tests.support import upstream as up
 from tests.support.asking import official, send, toml
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.gateways import Gateway, Serve
 from tests.support.upstream import Upstream
 
 LIMIT_S = 20
@@ -32,7 +32,7 @@ async def test_a_conversation_is_made_shown_changed_and_deleted(client: Any) -> 
 
 
 @pytest.mark.parametrize("body", [None, b""])
-async def test_a_conversation_of_nothing_needs_no_body(server: InProcessGateway, body: bytes | None) -> None:
+async def test_a_conversation_of_nothing_needs_no_body(server: Gateway, body: bytes | None) -> None:
     status, made, _ = await send(server, "/v1/conversations", body, Content_Type=None)
     assert status == 200 and made["object"] == "conversation"
     status, refused, _ = await send(server, f"/v1/conversations/{made['id']}/items", body, Content_Type=None)
@@ -40,7 +40,7 @@ async def test_a_conversation_of_nothing_needs_no_body(server: InProcessGateway,
 
 
 @pytest.mark.parametrize("kind", ["unheard_of", "Message", "x" * 300])
-async def test_an_item_of_an_unknown_type_is_refused(server: InProcessGateway, kind: str) -> None:
+async def test_an_item_of_an_unknown_type_is_refused(server: Gateway, kind: str) -> None:
     items = [said(1), {"type": kind, "x": 1}]
     status, data, _ = await send(server, "/v1/conversations", {"items": items})
     assert status == 400 and data["error"]["param"] == "items[1].type"
@@ -123,9 +123,7 @@ async def test_two_turns_at_once_are_refused_and_a_client_that_leaves_frees_it(c
                 await asyncio.sleep(0.05)
 
 
-async def test_another_keys_conversation_is_not_there(
-    server: InProcessGateway, client: Any, upstream: Upstream
-) -> None:
+async def test_another_keys_conversation_is_not_there(server: Gateway, client: Any, upstream: Upstream) -> None:
     key = server.make_key("responses")
     made = await client.conversations.create(items=[said(0)])
     item = (await client.conversations.items.list(made.id)).data[0]
@@ -141,11 +139,9 @@ async def test_another_keys_conversation_is_not_there(
     assert not upstream.seen
 
 
-async def test_a_key_has_so_many_conversations_of_so_many_items_and_bytes(
-    start_gateway: StartGateway, upstream: Upstream
-) -> None:
+async def test_a_key_has_so_many_conversations_of_so_many_items_and_bytes(serve: Serve, upstream: Upstream) -> None:
     limits = "conversations = { per_key = 2, items = 3, max_bytes = 2048 }"
-    server = await start_gateway(toml(upstream) + f"\n[responses]\n{limits}\n")
+    server = await serve(toml(upstream) + f"\n[responses]\n{limits}\n")
     async with official(server) as client:
         first = await client.conversations.create(items=[said(0), said(1)])
         kept = await client.conversations.create()
@@ -153,9 +149,8 @@ async def test_a_key_has_so_many_conversations_of_so_many_items_and_bytes(
             await client.conversations.create()
         await client.conversations.delete(kept.id)
         made = await asyncio.gather(*(client.conversations.create() for _ in range(20)), return_exceptions=True)
-        assert sum(not isinstance(each, BaseException) for each in made) == 1, (
-            "the key has two, however many come at once"
-        )
+        made_now = sum(not isinstance(each, BaseException) for each in made)
+        assert made_now == 1, "the key has two, however many come at once"
         with pytest.raises(openai.BadRequestError, match="4 items; the limit is 3"):
             await client.conversations.items.create(first.id, items=[said(2), said(3)])
         with pytest.raises(openai.BadRequestError, match="bytes; the limit is 2048"):
@@ -165,9 +160,9 @@ async def test_a_key_has_so_many_conversations_of_so_many_items_and_bytes(
             await client.responses.create(model="SvcLLM", input="next", conversation=first.id)
 
 
-async def test_items_are_masked_as_they_come_and_as_they_go(start_gateway: StartGateway, upstream: Upstream) -> None:
+async def test_items_are_masked_as_they_come_and_as_they_go(serve: Serve, upstream: Upstream) -> None:
     more = "\n[sanitize]\nroutes = ['responses']\n[guardrail]\nenabled = 'off'\n"
-    server = await start_gateway(toml(upstream) + more)
+    server = await serve(toml(upstream) + more)
     secret = "aws_access_key_id=AKIAQ3EGRJ7TYVPLQWNE"
     upstream.will(up.answer(up.completion(secret)))
     async with official(server) as client:
@@ -181,11 +176,9 @@ async def test_items_are_masked_as_they_come_and_as_they_go(start_gateway: Start
     assert "AKIA" not in json.dumps(upstream.last.body) and "AKIA" not in server.log_text()
 
 
-async def test_the_names_of_metadata_that_was_replaced_are_forgotten(
-    start_gateway: StartGateway, upstream: Upstream
-) -> None:
+async def test_the_names_of_metadata_that_was_replaced_are_forgotten(serve: Serve, upstream: Upstream) -> None:
     more = "\n[sanitize]\nroutes = ['responses']\nprofile = 'reversible'\n[guardrail]\nenabled = 'off'\n"
-    server = await start_gateway(toml(upstream) + more)
+    server = await serve(toml(upstream) + more)
     place = "/v1/conversations"
     _, made, _ = await send(server, place, {"items": [{"role": "user", "content": "I am ann@posthaus.org"}]})
     sizes = []

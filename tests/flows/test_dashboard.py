@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 
 from tests.support.asking import send
-from tests.support.gateways import InProcessGateway, StartGateway, start_process, upstream_toml
+from tests.support.gateways import Gateway, Serve, start_process, upstream_toml
 from tests.support.paths import ROOT
 from tests.support.promql import WrongQuery, check, samples
 from tests.support.upstream import Script, Upstream, answer, chunk, reset, scripted_upstream, stream, text_stream
@@ -34,17 +34,16 @@ def panel_queries() -> dict[str, str]:
     return {f"{p['title']} {t['refId']}": t["expr"] for p in dashboard["panels"] for t in p["targets"]}
 
 
-async def post(gateway: InProcessGateway, path: str, body: Any, **headers: Any) -> int:
+async def post(gateway: Gateway, path: str, body: Any, **headers: Any) -> int:
     return (await send(gateway, path, body, **headers))[0]
 
 
-async def used_gateway(start_gateway: StartGateway, upstream: Upstream) -> str:
+async def used_gateway(serve: Serve, upstream: Upstream) -> str:
     """The metrics of a gateway that has met everything that is counted."""
     toml = '[guardrail]\nenabled = "off"\n' + upstream_toml(upstream.url)
-    gateway = await start_gateway(toml)
-    upstream.will(
-        answer({}, status=503), answer(), stream(*text_stream()), stream(chunk({"content": "cut"}), end=False), answer()
-    )
+    gateway = await serve(toml)
+    cut = stream(chunk({"content": "cut"}), end=False)
+    upstream.will(answer({}, status=503), answer(), stream(*text_stream()), cut, answer())
     assert await post(gateway, "/v1/chat/completions", CHAT) == 200  # at the second attempt
     assert await post(gateway, "/v1/chat/completions", {**CHAT, "stream": True}) == 200
     assert await post(gateway, "/v1/chat/completions", {**CHAT, "stream": True}) == 200  # cut
@@ -54,9 +53,9 @@ async def used_gateway(start_gateway: StartGateway, upstream: Upstream) -> str:
 
 
 @pytest.fixture
-async def metrics_text(start_gateway: StartGateway) -> str:
+async def metrics_text(serve: Serve) -> str:
     async with scripted_upstream() as upstream:
-        return await used_gateway(start_gateway, upstream)
+        return await used_gateway(serve, upstream)
 
 
 RARE = {
@@ -90,9 +89,8 @@ async def test_every_metric_is_named_in_the_documentation_and_no_other(metrics_t
     }
     types = dict(re.findall(r"^# TYPE (\w+) (\w+)$", metrics_text, flags=re.MULTILINE))
     assert sorted(documented) == sorted(name for name in types if not name.endswith("_created"))
-    known = {
-        re.sub(r"_(bucket|count|sum)$", "", name): labels - {"le"} for name, labels in samples(metrics_text).items()
-    }
+    plain = {re.sub(r"_(bucket|count|sum)$", "", name): labels for name, labels in samples(metrics_text).items()}
+    known = {name: labels - {"le"} for name, labels in plain.items()}
     for name, labels in {**known, **RARE}.items():
         if not name.endswith("_created"):
             assert documented[name] == labels, name
@@ -109,7 +107,7 @@ def two_models(first: Upstream, second: Upstream) -> str:
     return f"[guardrail]\nenabled = 'off'\n[[models]]\nname = 'SvcLLM'\n{tables}"
 
 
-async def rows_of(gateway: InProcessGateway) -> list[dict[str, Any]]:
+async def rows_of(gateway: Gateway) -> list[dict[str, Any]]:
     status, told, _ = await send(gateway, gateway.ops_url + "/api/admin/upstreams", method="GET")
     assert status == 200
     assert [each["upstream"] for each in told["upstreams"][2:]] in ([], ["embedded-embedding"])
@@ -131,12 +129,12 @@ async def rows_of(gateway: InProcessGateway) -> list[dict[str, Any]]:
     ids=["wrong key", "no credit", "reset", "page", "cut", "its caller's fault", "sound"],
 )  # fmt: skip
 async def test_each_upstream_has_a_row_that_says_how_it_failed_last(
-    start_gateway: StartGateway, script: Script, is_streamed: bool, failures: int, said: str | None
+    serve: Serve, script: Script, is_streamed: bool, failures: int, said: str | None
 ) -> None:
     async with scripted_upstream() as first, scripted_upstream() as second:
         first.will(script)
         second.will(answer())
-        gateway = await start_gateway(two_models(first, second), GATEWAY_CREDENTIAL_UP=UP_KEY)
+        gateway = await serve(two_models(first, second), GATEWAY_CREDENTIAL_UP=UP_KEY)
         never = {"last_success": None, "last_failure": None, "said": None, "requests": 0, "failures": 0, "p50_ms": None}
         assert [each.items() >= never.items() for each in await rows_of(gateway)] == [True, True]
         await post(gateway, "/v1/chat/completions", {**CHAT, "stream": is_streamed})
@@ -149,13 +147,13 @@ async def test_each_upstream_has_a_row_that_says_how_it_failed_last(
     assert UP_KEY not in gateway.log_text()
 
 
-async def test_an_upstream_that_failed_last_is_a_note_until_it_answers(start_gateway: StartGateway) -> None:
+async def test_an_upstream_that_failed_last_is_a_note_until_it_answers(serve: Serve) -> None:
     async def ready() -> tuple[int, str]:
         status, told, _ = await send(gateway, gateway.ops_url + "/readyz", method="GET")
         return status, str(told.get("notes", ""))
 
     async with scripted_upstream() as first, scripted_upstream() as second:
-        gateway = await start_gateway(two_models(first, second), GATEWAY_CREDENTIAL_UP=UP_KEY)
+        gateway = await serve(two_models(first, second), GATEWAY_CREDENTIAL_UP=UP_KEY)
         for upstream in (first, second):
             upstream.will(answer({}, status=500))
         second.will(answer(), answer({}, status=500))

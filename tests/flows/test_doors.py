@@ -30,8 +30,6 @@ from tests.support.doors import (
     WHOLE,
     Door,
     Play,
-    RunDoor,
-    RunWay,
     SocketWay,
     Stage,
     Told,
@@ -42,7 +40,7 @@ from tests.support.doors import (
     used,
 )
 from tests.support.errors_alive import no_collections
-from tests.support.gateways import StartGateway, start_in_process
+from tests.support.gateways import Serve, start_in_process
 from tests.support.hosted_search import SEARCH
 from tests.support.waiting import until
 
@@ -79,16 +77,16 @@ def row(name: str, doors: Iterable[Door] = DOORS, cases: Iterable[str] = ("",)) 
 
 
 @pytest.fixture
-async def plain(start_gateway: StartGateway) -> AsyncIterator[Stage]:
+async def plain(serve: Serve) -> AsyncIterator[Stage]:
     """No route is sanitized."""
-    async with staged(start_gateway, PLAIN) as made:
+    async with staged(serve, PLAIN) as made:
         yield made
 
 
 @pytest.fixture
-async def masked(start_gateway: StartGateway) -> AsyncIterator[Stage]:
+async def masked(serve: Serve) -> AsyncIterator[Stage]:
     """Every route is, with values that come back."""
-    async with staged(start_gateway, REVERSIBLE) as made:
+    async with staged(serve, REVERSIBLE) as made:
         yield made
 
 
@@ -310,9 +308,9 @@ KEPT_HERE = {"background", "conversation", "previous_response_id"}
 
 
 @pytest.fixture
-async def native(start_gateway: StartGateway) -> AsyncIterator[Stage]:
+async def native(serve: Serve) -> AsyncIterator[Stage]:
     """The model's upstream speaks responses itself."""
-    async with staged(start_gateway, PLAIN, responses="'native'") as made:
+    async with staged(serve, PLAIN, responses="'native'") as made:
         yield made
 
 
@@ -338,7 +336,7 @@ async def test_a_response_of_a_native_upstream_has_one_id_rising_numbers_and_an_
     async with door.opened(native) as way:
         task = asyncio.create_task(way.ask())
         await asyncio.wait({task}, timeout=LIMIT_S)
-        ids = set(re.findall(r"resp_\w+", "".join(way.begun) if isinstance(way, RunWay) else ""))
+        ids = set(re.findall(r"resp_\w+", "".join(way.begun)))
         assert task.done()
         told = task.result()
     assert told.error is None and told.answer["status"] == "completed"
@@ -554,10 +552,8 @@ async def test_an_upstream_that_tells_no_tokens_is_counted_all_the_same(plain: S
 
 
 @row("early failure", (*DOORS, *ROUTES), ("plain", "sanitized"))
-async def test_an_upstream_that_fails_at_once_is_an_error_and_no_answer(
-    start_gateway: StartGateway, door: Door, case: str
-) -> None:
-    async with staged(start_gateway, REVERSIBLE if case == "sanitized" else PLAIN) as stage:
+async def test_an_upstream_that_fails_at_once_is_an_error_and_no_answer(serve: Serve, door: Door, case: str) -> None:
+    async with staged(serve, REVERSIBLE if case == "sanitized" else PLAIN) as stage:
         stage.will(Play(fails=500))
         key = stage.make_key()
         async with door.opened(stage, key) as way:
@@ -609,7 +605,7 @@ async def test_a_client_that_leaves_ends_its_call_unless_it_runs_in_the_backgrou
     key, held = plain.make_key(), plain.will(Play(holds=True, is_mute=case == "before the answer"))
     async with door.opened(plain, key) as way, asking(way, held):
         pass
-    if isinstance(door, RunDoor):
+    if door.how:
         held.go_on.set()
         await until(lambda: bool(plain.runs(key)), LIMIT_S)
         assert not held.released.is_set() and plain.runs(key)[0]["outcome"] == "ok"
@@ -624,7 +620,6 @@ async def test_a_client_that_leaves_ends_its_call_unless_it_runs_in_the_backgrou
 async def test_what_outlasts_a_drain_ends_with_an_error(plain: Stage, door: Door) -> None:
     held = plain.will(Play(holds=True))
     async with door.opened(plain) as way, asking(way, held) as task:
-        begun = [] if not isinstance(way, RunWay) else way.begun
         await asyncio.wait_for(plain.server.listener.drain(0.1, keep_accepting=True), LIMIT_S)
         await asyncio.wait_for(plain.server.listener.close(), LIMIT_S)
         await asyncio.wait_for(held.released.wait(), LIMIT_S)
@@ -634,7 +629,7 @@ async def test_what_outlasts_a_drain_ends_with_an_error(plain: Stage, door: Door
             return
     folder = plain.server.config.state_dir
     async with start_in_process(folder, (folder / "gateway.toml").read_text()) as again:
-        path = f"{RESPONSES}/{begun[-1]}" + ("?stream=true" if door is RESUMED else "")
+        path = f"{RESPONSES}/{way.begun[-1]}" + ("?stream=true" if door is RESUMED else "")
         _, found, _ = await send(again, path, method="GET", key=plain.server.key)
     last = found[-1]["response"] if door is RESUMED else found
     assert last["status"] == "failed" and "the server was stopped" in last["error"]["message"]
@@ -644,9 +639,9 @@ async def test_what_outlasts_a_drain_ends_with_an_error(plain: Stage, door: Door
 
 
 @pytest.fixture
-async def small(start_gateway: StartGateway) -> AsyncIterator[Stage]:
+async def small(serve: Serve) -> AsyncIterator[Stage]:
     """Bodies are small, and soon late."""
-    async with staged(start_gateway, PLAIN, "max_body_bytes = 65536\nbody_timeout_s = 0.3\n") as made:
+    async with staged(serve, PLAIN, "max_body_bytes = 65536\nbody_timeout_s = 0.3\n") as made:
         yield made
 
 

@@ -6,7 +6,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import pytest
 
 from gateway.access.keys import KeyFile, KeyRequest
@@ -15,7 +14,7 @@ from gateway.domain import Json
 from gateway.engines.index.page_rows import IndexedPage
 from gateway.engines.index.store import PageIndex
 from tests.support import upstream as up
-from tests.support.asking import official, toml
+from tests.support.asking import ASK, CHAT, official, send, toml
 from tests.support.gateway_process import run_command
 from tests.support.gateways import start_in_process, start_process, upstream_toml
 from tests.support.upstream import Upstream
@@ -41,9 +40,8 @@ async def test_all_that_a_key_has_left_is_removed_and_nothing_of_another(tmp_pat
             async with official(server, key) as client:
                 await use(client)
         index = PageIndex(tmp_path / "index.sqlite3", max_pages=100, ttl_days=9)
-        pages = [
-            IndexedPage(f"https://a.example/{id}", "T", "words", owner=owner) for id, owner in enumerate([*ids, ""])
-        ]
+        owners = enumerate([*ids, ""])
+        pages = [IndexedPage(f"https://a.example/{n}", "T", "words", owner=owner) for n, owner in owners]
         await index.add(pages)
         await index.close()
     refused = run_command("keys", "erase", ids[0], "--state-dir", str(tmp_path))
@@ -74,10 +72,7 @@ async def test_what_a_running_gateway_has_yet_to_write_of_a_key_is_removed_too(
     async with start_process(tmp_path, upstream_toml(upstream.url)) as server:
         made = server.command("keys", "create", "--name", "gone", "--scope", "chat")
         key = made.stdout.strip()
-        async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {key}"}) as session:
-            body = {"model": "SvcLLM", "messages": [{"role": "user", "content": "hi"}]}
-            async with session.post(f"{server.url}/v1/chat/completions", json=body) as answer:
-                assert answer.status == 200
+        assert (await send(server, CHAT, ASK, key=key))[0] == 200
         for action in ("revoke", "erase"):
             assert server.command("keys", action, key.split("_")[1]).returncode == 0
         await asyncio.sleep(6)

@@ -3,13 +3,12 @@
 import re
 from typing import Any
 
-import aiohttp
 import orjson
 import pytest
 
 from tests.support import upstream as up
-from tests.support.asking import ASK, CHAT, MESSAGES, RESPONSES, ask, toml
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.asking import ASK, CHAT, MESSAGES, RESPONSES, ask, posting, toml
+from tests.support.gateways import Gateway, Serve
 from tests.support.rich_bodies import Path, places, rich, shown, with_value
 from tests.support.upstream import Upstream
 
@@ -46,11 +45,9 @@ and how many requests at least reach the upstream."""
 
 
 @pytest.mark.parametrize("name", REQUESTS)
-async def test_no_place_of_a_request_lets_a_secret_out(
-    start_gateway: StartGateway, upstream: Upstream, name: str
-) -> None:
+async def test_no_place_of_a_request_lets_a_secret_out(serve: Serve, upstream: Upstream, name: str) -> None:
     path, recorded, is_native, more, most = REQUESTS[name]
-    server = await start_gateway(toml(upstream, **(NATIVE[path] if is_native else {})) + SETTINGS)
+    server = await serve(toml(upstream, **(NATIVE[path] if is_native else {})) + SETTINGS)
     answers = {RESPONSES: rich("responses_answer"), MESSAGES: {"type": "message", "content": []}}
     upstream.will(up.answer(answers[path] if is_native else up.completion("{}")))
     body = {field: value for field, value in {**rich(recorded), **more}.items() if value is not None}
@@ -66,8 +63,8 @@ async def test_no_place_of_a_request_lets_a_secret_out(
     assert leaks == [] and len(upstream.seen) > most
 
 
-async def test_the_rich_bodies_pass_unchanged(start_gateway: StartGateway, upstream: Upstream) -> None:
-    server, recorded = await start_gateway(toml(upstream) + SETTINGS), rich("chat_answer")
+async def test_the_rich_bodies_pass_unchanged(serve: Serve, upstream: Upstream) -> None:
+    server, recorded = await serve(toml(upstream) + SETTINGS), rich("chat_answer")
     upstream.will(up.answer(recorded))
     status, answer, _ = await ask(server, **rich("chat_request"))
     assert status == 200 and "REDACTED" not in str(upstream.last.body) and "REDACTED" not in str(answer)
@@ -78,15 +75,13 @@ async def test_the_rich_bodies_pass_unchanged(start_gateway: StartGateway, upstr
     "place",
     [".messages[0].name", ".messages[4].tool_call_id", ".tools[0].function.name", ".stop[0]", ".metadata.customer!"],
 )
-async def test_a_name_that_cannot_be_masked_refuses_the_request_by_its_place(
-    start_gateway: StartGateway, upstream: Upstream, place: str
-) -> None:
-    server, body = await start_gateway(toml(upstream) + SETTINGS), rich("chat_request")
+async def test_a_name_that_cannot_be_masked_refuses_the_request_by_its_place(serve: Serve, place: str) -> None:
+    server, body = await serve(toml(serve.upstream) + SETTINGS), rich("chat_request")
     path = next(path for path in places(body) if shown(path) == place)
     status, answer, _ = await ask(server, **with_value(body, path, TOKEN))
     assert (status, answer["error"]["code"]) == (400, "content_filter")
     assert answer["error"]["param"] == (place[1:] if "!" not in place else "metadata: a property name")
-    assert not upstream.seen
+    assert not serve.upstream.seen
 
 
 THINKING = {"max_tokens": 100, "thinking": {"type": "enabled", "budget_tokens": 1024}}
@@ -102,11 +97,9 @@ ANSWERS: dict[str, tuple[str, str, bool, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-async def test_no_place_of_an_answer_lets_a_secret_in(
-    start_gateway: StartGateway, upstream: Upstream, name: str
-) -> None:
+async def test_no_place_of_an_answer_lets_a_secret_in(serve: Serve, upstream: Upstream, name: str) -> None:
     path, recorded, is_native, asked = ANSWERS[name]
-    server = await start_gateway(toml(upstream, **(NATIVE[path] if is_native else {})) + SETTINGS)
+    server = await serve(toml(upstream, **(NATIVE[path] if is_native else {})) + SETTINGS)
     leaks, sample = [], rich(recorded)
     for place, value in cases(sample):
         planted = with_value(sample, place, f" {value} " if "stream" in asked else value)  # its neighbours go on
@@ -116,9 +109,6 @@ async def test_no_place_of_an_answer_lets_a_secret_in(
     assert leaks == []
 
 
-async def raw_answer(server: InProcessGateway, path: str, body: Any) -> str:
-    async with (
-        aiohttp.ClientSession(headers=server.headers) as session,
-        session.post(server.url + path, json=body) as answer,
-    ):
+async def raw_answer(server: Gateway, path: str, body: Any) -> str:
+    async with posting(server, path, body) as answer:
         return (await answer.read()).decode()

@@ -42,14 +42,9 @@ async def run_example(gateway: GatewayProcess, command: list[str], **more: str) 
 
 async def test_calls_with_curl(gateway: GatewayProcess) -> None:
     out = await run_example(gateway, ["sh", str(EXAMPLES / "calls.sh")])
-    for sign in (
-        '"id":"SvcLLM"',
-        '"object":"chat.completion"',
-        '"object":"response"',
-        '"type":"message"',
-        "Keys and limits",
-    ):
+    for sign in ('"id":"SvcLLM"', '"object":"chat.completion"', '"object":"response"', '"type":"message"'):
         assert sign in out, sign
+    assert "Keys and limits" in out
 
 
 @pytest.mark.parametrize("name", ["chat.py", "web_search.py", "mcp_tools.py", "read_picture.py"])

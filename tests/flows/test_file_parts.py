@@ -7,7 +7,7 @@ import pytest
 
 from tests.support import upstream as up
 from tests.support.asking import ask, toml
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.gateways import Gateway, Serve
 from tests.support.office_files import docx_file, pdf_file
 from tests.support.upstream import Upstream
 
@@ -33,7 +33,7 @@ def sent_text(upstream: Upstream) -> str:
 
 
 @pytest.mark.slow
-async def test_a_file_part_of_chat_becomes_its_text(server: InProcessGateway, upstream: Upstream) -> None:
+async def test_a_file_part_of_chat_becomes_its_text(server: Gateway, upstream: Upstream) -> None:
     upstream.will(up.answer())
     status, _, _ = await ask(server, messages=asked(file_part()))
     assert status == 200
@@ -42,15 +42,15 @@ async def test_a_file_part_of_chat_becomes_its_text(server: InProcessGateway, up
 
 
 @pytest.mark.slow
-async def test_an_office_file_is_told_by_its_bytes(server: InProcessGateway, upstream: Upstream) -> None:
+async def test_an_office_file_is_told_by_its_bytes(server: Gateway, upstream: Upstream) -> None:
     upstream.will(up.answer())
     status, _, _ = await ask(server, messages=asked(file_part(docx_file(), "goods.docx")))
     assert status == 200 and "- rope\n- paint" in sent_text(upstream)
 
 
 @pytest.mark.slow
-async def test_the_text_of_a_file_is_masked_like_a_message(start_gateway: StartGateway, upstream: Upstream) -> None:
-    server = await start_gateway(toml(upstream) + MASKED)
+async def test_the_text_of_a_file_is_masked_like_a_message(serve: Serve, upstream: Upstream) -> None:
+    server = await serve(toml(upstream) + MASKED)
     upstream.will(up.answer())
     status, answer, _ = await ask(server, messages=asked(file_part()))
     assert status == 200, answer
@@ -58,25 +58,23 @@ async def test_the_text_of_a_file_is_masked_like_a_message(start_gateway: StartG
 
 
 @pytest.mark.slow
-async def test_an_input_file_of_responses_and_a_document_of_messages_become_their_text(
-    server: InProcessGateway, upstream: Upstream
-) -> None:
-    upstream.will(up.answer())
+async def test_an_input_file_of_responses_and_a_document_of_messages_become_their_text(server: Gateway) -> None:
+    server.upstream.will(up.answer())
     part = {"type": "input_file", "filename": "report.pdf", "file_data": data_url(PDF)}
     asking = {"model": "SvcLLM", "input": [{"role": "user", "content": [part]}]}
     status, answer, _ = await ask(server, "/v1/responses", **asking)
     assert status == 200, answer
-    assert "# Harbour report" in sent_text(upstream)
+    assert "# Harbour report" in sent_text(server.upstream)
     source = {"type": "base64", "media_type": "application/pdf", "data": base64.b64encode(PDF).decode()}
     block = {"type": "document", "title": "The report", "source": source}
-    upstream.will(up.answer())
+    server.upstream.will(up.answer())
     status, answer, _ = await ask(server, "/v1/messages", max_tokens=9, messages=asked(block))
     assert status == 200, answer
-    assert "Content of the file The report:\n\n# Harbour report" in sent_text(upstream)
+    assert "Content of the file The report:\n\n# Harbour report" in sent_text(server.upstream)
 
 
-async def test_an_upstream_that_accepts_files_gets_them_whole(start_gateway: StartGateway, upstream: Upstream) -> None:
-    server = await start_gateway(toml(upstream, accepts_files=True))
+async def test_an_upstream_that_accepts_files_gets_them_whole(serve: Serve, upstream: Upstream) -> None:
+    server = await serve(toml(upstream, accepts_files=True))
     upstream.will(up.answer())
     assert (await ask(server, messages=asked(file_part())))[0] == 200
     assert upstream.last.body["messages"][-1]["content"][1] == file_part()
@@ -94,7 +92,7 @@ async def test_an_upstream_that_accepts_files_gets_them_whole(start_gateway: Sta
     ],
 )
 async def test_a_file_that_cannot_be_read_is_refused_at_its_part(
-    server: InProcessGateway, part: dict[str, Any], words: str
+    server: Gateway, part: dict[str, Any], words: str
 ) -> None:
     status, answer, _ = await ask(server, messages=asked(part))
     error = answer["error"]
@@ -102,6 +100,6 @@ async def test_a_file_that_cannot_be_read_is_refused_at_its_part(
     assert words in error["message"]
 
 
-async def test_too_many_files_are_refused(server: InProcessGateway) -> None:
+async def test_too_many_files_are_refused(server: Gateway) -> None:
     status, answer, _ = await ask(server, messages=asked(*[file_part()] * 9))
     assert status == 400 and "at most 8 files" in answer["error"]["message"]

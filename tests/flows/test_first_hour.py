@@ -121,16 +121,14 @@ def test_the_recipe_for_langchain_chats_and_embeds(gateway: GatewayProcess, fold
 @pytest.mark.parametrize("toml", [block.text for block in RECIPES if block.kind == "toml"])
 def test_the_configuration_of_a_recipe_is_valid(toml: str, tmp_path: Path) -> None:
     (tmp_path / "gateway.toml").write_text(toml)
-    credentials = {
-        f"GATEWAY_CREDENTIAL_{name.upper()}": "redis://a" for name in re.findall(r'credential = "(\w+)"', toml)
-    }
+    names = re.findall(r'credential = "(\w+)"', toml)
+    credentials = {f"GATEWAY_CREDENTIAL_{name.upper()}": "redis://a" for name in names}
     load_config(tmp_path / "gateway.toml", tmp_path, Environment(credentials))
 
 
 def test_the_commands_of_recipes_exist_and_clients_are_printed(gateway: GatewayProcess, folder: Path) -> None:
-    commands = re.findall(
-        r"gateway ((?:client-config|keys|search|doctor|usage)[^\n#&|>]*)", "".join(map(str, (b.text for b in RECIPES)))
-    )
+    told = "".join(block.text for block in RECIPES)
+    commands = re.findall(r"gateway ((?:client-config|keys|search|doctor|usage)[^\n#&|>]*)", told)
     for command in commands:
         words = ["ID" if word == "ID" else word for word in shlex.split(command)]
         if words[0] == "client-config" and "--check" not in words:

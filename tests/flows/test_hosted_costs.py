@@ -2,7 +2,7 @@
 
 from gateway.access.usage import read_usage
 from gateway.shared_state.sqlite_state import STATE_FILE
-from tests.support.gateways import StartGateway
+from tests.support.gateways import Serve
 from tests.support.hosted_mcp import WORDS, Stage, mcp_stage
 from tests.support.hosted_search import SEARCH, call, round_of, search
 
@@ -24,14 +24,10 @@ def spent(stage: Stage) -> dict[tuple[str, str], tuple[int, float]]:
     return {(row["model"], row["tool"]): (row["tool_calls"], row["spend"]) for row in rows}
 
 
-async def test_each_hosted_call_is_in_the_usage_with_the_tools_price_or_else_the_models(
-    start_gateway: StartGateway,
-) -> None:
-    async with mcp_stage(start_gateway, more=PRICES) as stage:
-        rounds = (
-            round_of(search(), call("words__lookup", "c2", 1, word="x"), is_stream=False),
-            round_of("Ok.", is_stream=False),
-        )
+async def test_each_hosted_call_is_in_the_usage_with_the_tools_price_or_else_the_models(serve: Serve) -> None:
+    async with mcp_stage(serve, more=PRICES) as stage:
+        both = (search(), call("words__lookup", "c2", 1, word="x"))
+        rounds = (round_of(*both, is_stream=False), round_of("Ok.", is_stream=False))
         status, _ = await stage.respond(*rounds, tools=[WORDS, SEARCH], key=stage.scene.server.make_key(*SCOPES))
         assert status == 200
         await stage.scene.server.listener.close()  # writes the usage
@@ -42,10 +38,8 @@ async def test_each_hosted_call_is_in_the_usage_with_the_tools_price_or_else_the
         }
 
 
-async def test_what_hosted_calls_cost_counts_for_the_spend_limit_and_the_answer_goes_on(
-    start_gateway: StartGateway,
-) -> None:
-    async with mcp_stage(start_gateway, more=PRICES) as stage:
+async def test_what_hosted_calls_cost_counts_for_the_spend_limit_and_the_answer_goes_on(serve: Serve) -> None:
+    async with mcp_stage(serve, more=PRICES) as stage:
         key = stage.scene.server.make_key(*SCOPES, spend_per_month=0.7)
         lookups = [round_of(call("words__lookup", word="x"), is_stream=False) for _ in range(2)]
         _, response = await stage.respond(*lookups, round_of("Enough.", is_stream=False), key=key)
@@ -55,8 +49,8 @@ async def test_what_hosted_calls_cost_counts_for_the_spend_limit_and_the_answer_
         assert response["output"][-1]["content"][0]["text"] == "Enough."
 
 
-async def test_hosted_calls_take_from_the_tool_calls_of_a_day(start_gateway: StartGateway) -> None:
-    async with mcp_stage(start_gateway) as stage:
+async def test_hosted_calls_take_from_the_tool_calls_of_a_day(serve: Serve) -> None:
+    async with mcp_stage(serve) as stage:
         key = stage.scene.server.make_key(*SCOPES, tool_calls_per_day=2)
         calls = (search(), call("words__lookup", "c2", 1, word="x"), call("words__lookup", "c3", 2, word="y"))
         rounds = round_of(*calls, is_stream=False), round_of("Enough.", is_stream=False)

@@ -4,13 +4,12 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-import aiohttp
 import pytest
 
 from gateway.errors import GatewayError
 from tests.support import upstream as up
 from tests.support.errors_alive import errors_alive, no_collections
-from tests.support.gateways import StartGateway
+from tests.support.gateways import Serve
 from tests.support.hosted_checks import kinds_of
 from tests.support.hosted_search import SEARCH, Scene, call, message_of, post, respond, round_of, scene, search
 from tests.support.upstream import Script
@@ -28,8 +27,8 @@ ASKED: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture
-async def stage(start_gateway: StartGateway) -> AsyncIterator[Scene]:
-    async with scene(start_gateway, idle_timeout_s=20, first_byte_timeout_s=20) as made:
+async def stage(serve: Serve) -> AsyncIterator[Scene]:
+    async with scene(serve, idle_timeout_s=20, first_byte_timeout_s=20) as made:
         yield made
 
 
@@ -71,8 +70,8 @@ async def test_logprobs_are_not_asked_for_and_the_caller_is_told(stage: Scene, i
         assert "logprobs were left out" in str(response["provider_specific_fields"]["warnings"])
 
 
-async def test_time_that_is_used_up_fails_the_call_and_ends_the_search(start_gateway: StartGateway) -> None:
-    async with scene(start_gateway, more="[hosted_search]\ntotal_s = 1\n") as stage:
+async def test_time_that_is_used_up_fails_the_call_and_ends_the_search(serve: Serve) -> None:
+    async with scene(serve, more="[hosted_search]\ntotal_s = 1\n") as stage:
         stage.provider.answer = stage.provider.silent
         stage.model.will(round_of(search()), round_of("x", search("b")))
         response = await respond(stage)
@@ -92,18 +91,12 @@ async def test_every_call_counts_against_the_minute_of_the_key(stage: Scene) -> 
 
 async def leave(stage: Scene, path: str, body: dict[str, Any], *waits: asyncio.Event) -> None:
     """Ask, and leave once one of the events is set."""
-    async with aiohttp.ClientSession() as session:
-        asking = asyncio.create_task(_read(session, stage, path, body))
-        for event in waits:
-            async with asyncio.timeout(5):
-                await event.wait()
-        asking.cancel()
-        await asyncio.gather(asking, return_exceptions=True)
-
-
-async def _read(session: aiohttp.ClientSession, stage: Scene, path: str, body: dict[str, Any]) -> None:
-    async with session.post(stage.server.url + path, json=body, headers=stage.server.headers) as answer:
-        await answer.read()
+    asking = asyncio.create_task(post(stage, path, body))
+    for event in waits:
+        async with asyncio.timeout(5):
+            await event.wait()
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
 
 
 @pytest.mark.parametrize("is_stream", [True, False], ids=["streamed", "whole"])

@@ -5,18 +5,18 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
-import aiohttp
 import pytest
 from aiohttp import web
 
-from tests.support.gateways import StartGateway
-from tests.support.hosted_mcp import LIMIT_S, WORDS, Stage, mcp_stage, tool_messages
+from tests.support.asking import RESPONSES, posting
+from tests.support.gateways import Serve
+from tests.support.hosted_mcp import WORDS, Stage, mcp_stage, tool_messages
 from tests.support.hosted_search import call, round_of
 
 
 @pytest.fixture
-async def stage(start_gateway: StartGateway, request: pytest.FixtureRequest) -> AsyncIterator[Stage]:
-    async with mcp_stage(start_gateway, getattr(request, "param", "never")) as made:
+async def stage(serve: Serve, request: pytest.FixtureRequest) -> AsyncIterator[Stage]:
+    async with mcp_stage(serve, getattr(request, "param", "never")) as made:
         yield made
 
 
@@ -59,12 +59,7 @@ async def test_a_client_that_leaves_ends_what_the_server_does(stage: Stage, meth
     stage.server.waits, stage.server.waits_at = True, method
     stage.scene.model.will(round_of(call("words__lookup", word="x")))
     body = {"model": "SvcLLM", "input": asked, "tools": [WORDS], "stream": True}
-    headers, url = {"Authorization": f"Bearer {stage.key}"}, f"{stage.scene.server.url}/v1/responses"
-    async with (
-        asyncio.timeout(LIMIT_S),
-        aiohttp.ClientSession(headers=headers) as session,
-        session.post(url, json=body) as answer,
-    ):
+    async with posting(stage.scene.server, RESPONSES, body, stage.key) as answer:
         await stage.server.waiting.wait()
         answer.close()
     async with asyncio.timeout(1):
@@ -86,11 +81,8 @@ async def test_an_answer_that_never_ends_is_cut(stage: Stage) -> None:
 async def test_results_are_masked_cut_and_without_invisible_characters(stage: Stage) -> None:
     long = "The card is 4539 1488 0343 6467. He\u200bllo. " + "x" * 100_000
     stage.server.result = {"content": [{"type": "text", "text": long}, {"type": "image", "data": "AA"}]}
-    rounds = (
-        round_of(call("words__lookup", word="4539 1488 0343 6467"), is_stream=False),
-        round_of("x", is_stream=False),
-    )
-    status, data = await stage.respond(*rounds)
+    asked = round_of(call("words__lookup", word="4539 1488 0343 6467"), is_stream=False)
+    status, data = await stage.respond(asked, round_of("x", is_stream=False))
     output = data["output"][1]["output"]
     assert status == 200 and "[REDACTED:CREDIT_CARD]" in output and "Hello" in output
     assert len(output) < 81_000 and output.endswith("[cut after 80,000 characters]")

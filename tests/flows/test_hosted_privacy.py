@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.gateways import StartGateway
+from tests.support.gateways import Serve
 from tests.support.hosted_checks import check_events, kinds_of, plain
 from tests.support.hosted_search import (
     SEARCH,
@@ -54,9 +54,8 @@ async def test_query_and_results_are_masked_whatever_the_routes_say(stage: Scene
 @pytest.mark.slow
 async def test_a_page_is_masked_before_the_model_reads_it(stage: Scene) -> None:
     page = f"{stage.site.url}/page"
-    stage.site.pages["/page"] = (
-        f"<html><title>T</title><body><p>{'Words of a page. ' * 30}The card {CARD}.</p></body></html>"
-    )
+    words = "Words of a page. " * 30
+    stage.site.pages["/page"] = f"<html><title>T</title><body><p>{words}The card {CARD}.</p></body></html>"
     find = call("find_in_page", url=page, pattern="the CARD")
     stage.model.will(round_of(call("open_page", url=page)), round_of(find), round_of("x [1]"))
     response = await respond(stage, input=f"Read {page}", include=["web_search_call.results"])
@@ -70,8 +69,8 @@ async def test_a_page_is_masked_before_the_model_reads_it(stage: Scene) -> None:
     assert visible(message_of(response)) == [("[1]", page)]
 
 
-async def test_a_masked_answer_is_the_same_streamed_and_whole(start_gateway: StartGateway) -> None:
-    async with scene(start_gateway, more=BOTH) as stage:
+async def test_a_masked_answer_is_the_same_streamed_and_whole(serve: Serve) -> None:
+    async with scene(serve, more=BOTH) as stage:
         made = []
         for is_stream in (True, False):
             text = f"{CARD} [1] and {MAIL} [2] [REDACTED:CREDIT_CARD] [3]"
@@ -156,11 +155,9 @@ async def test_the_place_of_the_user_is_told_to_the_model(stage: Scene) -> None:
 
 
 @pytest.mark.parametrize(("size", "count"), [("low", 1), ("medium", 2), ("high", 3)])
-async def test_the_context_size_decides_how_many_results_there_are(
-    start_gateway: StartGateway, size: str, count: int
-) -> None:
+async def test_the_context_size_decides_how_many_results_there_are(serve: Serve, size: str, count: int) -> None:
     more = "[hosted_search.results]\nlow = 1\nmedium = 2\nhigh = 3\n"
-    async with scene(start_gateway, more=more) as stage:
+    async with scene(serve, more=more) as stage:
         stage.model.will(round_of(search()), round_of("x"))
         tool = {**SEARCH, "search_context_size": size}
         response = await respond(stage, tools=[tool], include=["web_search_call.results"])

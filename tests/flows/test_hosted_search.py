@@ -9,11 +9,11 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import aiohttp
 import pytest
 
 from tests.support import upstream as up
-from tests.support.gateways import StartGateway
+from tests.support.asking import RESPONSES, posting
+from tests.support.gateways import Serve
 from tests.support.hosted_checks import check_events, check_response, kinds_of, plain
 from tests.support.hosted_search import SEARCH, Scene, call, message_of, respond, round_of, scene, search, visible
 from tests.support.paths import GOLDEN
@@ -24,8 +24,8 @@ SMILE = "👩‍👩‍👧 里昂 "
 
 
 @pytest.fixture
-async def stage(start_gateway: StartGateway) -> AsyncIterator[Scene]:
-    async with scene(start_gateway, more="[hosted_search]\nmax_calls = 3\n") as made:
+async def stage(serve: Serve) -> AsyncIterator[Scene]:
+    async with scene(serve, more="[hosted_search]\nmax_calls = 3\n") as made:
         yield made
 
 
@@ -124,15 +124,10 @@ async def test_the_tool_is_repeated_with_its_defaults(stage: Scene) -> None:
 
 
 async def test_the_first_text_of_the_last_round_comes_before_the_model_has_ended(stage: Scene) -> None:
-    stage.model.will(
-        round_of(search()), up.silent(stage.model, up.chunk({"role": "assistant"}), up.chunk({"content": "Par"}))
-    )
+    begun = (up.chunk({"role": "assistant"}), up.chunk({"content": "Par"}))
+    stage.model.will(round_of(search()), up.silent(stage.model, *begun))
     body = {"model": "SvcLLM", "input": "x", "tools": [SEARCH], "stream": True}
-    async with (
-        asyncio.timeout(5),
-        aiohttp.ClientSession(stage.server.url, headers=stage.server.headers) as session,
-        session.post("/v1/responses", json=body) as answer,
-    ):
+    async with asyncio.timeout(5), posting(stage.server, RESPONSES, body) as answer:
         async for line in answer.content:
             if b'"delta":"Par"' in line:
                 break

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support.asking import send
-from tests.support.gateways import StartGateway
+from tests.support.gateways import Serve
 from tests.support.hosted_checks import check_events, kinds_of, plain
 from tests.support.hosted_search import (
     RESULTS,
@@ -53,19 +53,11 @@ async def test_another_key_does_not_get_what_a_search_told(stage: Scene) -> None
 
 
 async def test_a_searched_item_from_elsewhere_is_taken_and_not_forwarded(stage: Scene) -> None:
-    foreign = {
-        "type": "web_search_call",
-        "id": "ws_1",
-        "status": "completed",
-        "action": {"type": "search", "query": "q"},
-    }
+    action = {"type": "search", "query": "q"}
+    foreign = {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": action}
     stage.model.will(round_of("x"))
-    items = [
-        {"type": "message", "role": "user", "content": "a"},
-        foreign,
-        {"type": "message", "role": "user", "content": "b"},
-    ]
-    await respond(stage, input=items)
+    said = [{"type": "message", "role": "user", "content": text} for text in "ab"]
+    await respond(stage, input=[said[0], foreign, said[1]])
     assert [message["role"] for message in stage.sent[0]["messages"]][1:] == ["user", "user"]
 
 
@@ -106,8 +98,8 @@ async def test_chunks_have_one_id_and_the_role_once(stage: Scene) -> None:
 
 
 @pytest.mark.parametrize("is_stream", [True, False])
-async def test_a_model_without_tools_gets_results_in_its_prompt(start_gateway: StartGateway, is_stream: bool) -> None:
-    async with scene(start_gateway, embedded=True) as stage:
+async def test_a_model_without_tools_gets_results_in_its_prompt(serve: Serve, is_stream: bool) -> None:
+    async with scene(serve, embedded=True) as stage:
         stage.model.will(round_of("Paris [1].", is_stream=is_stream))
         response = await respond(stage, stream=is_stream, input="Which city is the capital?", include=WITH_RESULTS)
         if is_stream:
@@ -121,8 +113,8 @@ async def test_a_model_without_tools_gets_results_in_its_prompt(start_gateway: S
         assert any("searched once" in each for each in response["provider_specific_fields"]["warnings"])
 
 
-async def test_a_model_without_tools_is_told_of_a_failed_search(start_gateway: StartGateway) -> None:
-    async with scene(start_gateway, embedded=True) as stage:
+async def test_a_model_without_tools_is_told_of_a_failed_search(serve: Serve) -> None:
+    async with scene(serve, embedded=True) as stage:
         stage.provider.answer = stage.provider.broken
         stage.model.will(round_of("I do not know."))
         response = await respond(stage)
@@ -130,21 +122,19 @@ async def test_a_model_without_tools_is_told_of_a_failed_search(start_gateway: S
         assert (await chat(stage))["content"] == "I do not know."
 
 
-async def test_a_model_without_tools_does_not_search_where_it_may_not(start_gateway: StartGateway) -> None:
-    async with scene(start_gateway, embedded=True) as stage:
+async def test_a_model_without_tools_does_not_search_where_it_may_not(serve: Serve) -> None:
+    async with scene(serve, embedded=True) as stage:
         stage.model.will(round_of("x"))
         assert kinds_of((await respond(stage, tool_choice="none"))["output"]) == ["message"]
         assert stage.provider.asked == []
 
 
-async def test_a_model_that_speaks_responses_searches_itself_only_where_that_is_configured(
-    start_gateway: StartGateway,
-) -> None:
-    async with scene(start_gateway, responses="'native'") as stage:
+async def test_a_model_that_speaks_responses_searches_itself_only_where_that_is_configured(serve: Serve) -> None:
+    async with scene(serve, responses="'native'") as stage:
         stage.model.will(round_of(search()), round_of("x [1]"))
         assert kinds_of((await respond(stage))["output"]) == ["search", "message"]
         assert {seen.path for seen in stage.model.seen} == {"/v1/chat/completions"}
-    async with scene(start_gateway, "[hosted_search]\nnative = 'upstream'\n", responses="'native'") as stage:
+    async with scene(serve, "[hosted_search]\nnative = 'upstream'\n", responses="'native'") as stage:
         key = stage.server.make_key("responses")
         stage.model.will(round_of("x", is_stream=False))
         await post(stage, "/v1/responses", {"model": "SvcLLM", "input": "x", "tools": [SEARCH]})

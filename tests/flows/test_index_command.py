@@ -17,9 +17,7 @@ from tests.support.websites import Site, page, serving
 
 @pytest.mark.slow
 @pytest.mark.skipif(not is_installed(), reason="the embedding model is not installed")
-async def test_pages_that_were_added_beside_a_server_have_vectors_soon_after_it_starts(
-    tmp_path: Path,
-) -> None:
+async def test_pages_that_were_added_beside_a_server_have_vectors_soon_after_it_starts(tmp_path: Path) -> None:
     state, notes = tmp_path / "state", tmp_path / "notes"
     notes.mkdir()
     (notes / "a.md").write_text("# Notes\n\nMore words.")

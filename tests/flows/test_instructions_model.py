@@ -8,7 +8,7 @@ import pytest
 from gateway.access.usage import read_usage
 from gateway.shared_state.sqlite_state import STATE_FILE
 from tests.support.asking import call_tool
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.gateways import Gateway, Serve
 from tests.support.upstream import Upstream, answer, completion
 from tests.support.websites import Site, page, serving, urls
 
@@ -33,14 +33,14 @@ def toml(site: Site, upstream: Upstream) -> str:
     )
 
 
-async def crawled(server: InProcessGateway, root: str) -> Any:
+async def crawled(server: Gateway, root: str) -> Any:
     return (await call_tool(server, "crawl", {"url": root, "instructions": "apples"}))[1]
 
 
 @pytest.mark.slow
-async def test_the_model_corrects_what_the_words_chose(start_gateway: StartGateway, upstream: Upstream) -> None:
+async def test_the_model_corrects_what_the_words_chose(serve: Serve, upstream: Upstream) -> None:
     async with serving(fruit_site()) as site:
-        server = await start_gateway(toml(site, upstream))
+        server = await serve(toml(site, upstream))
         upstream.will(answer(completion('{"keep": [2]}')))
         data = await crawled(server, site.url + "/")
     shown = json.loads(upstream.last.body["messages"][1]["content"].split("\n")[1])
@@ -50,11 +50,9 @@ async def test_the_model_corrects_what_the_words_chose(start_gateway: StartGatew
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fails", ["refused", "nonsense"])
-async def test_a_model_that_fails_leaves_the_choice_to_the_words(
-    fails: str, start_gateway: StartGateway, upstream: Upstream
-) -> None:
+async def test_a_model_that_fails_leaves_the_choice_to_the_words(fails: str, serve: Serve, upstream: Upstream) -> None:
     async with serving(fruit_site()) as site:
-        server = await start_gateway(toml(site, upstream))
+        server = await serve(toml(site, upstream))
         refused = answer({"error": "no"}, status=400)
         upstream.will(refused if fails == "refused" else answer(completion("All of them!")))
         data = await crawled(server, site.url + "/")
@@ -63,11 +61,9 @@ async def test_a_model_that_fails_leaves_the_choice_to_the_words(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("per_day", [100_000, 100], ids=["room", "no room"])
-async def test_the_model_is_paid_by_the_key_that_crawls(
-    per_day: int, start_gateway: StartGateway, upstream: Upstream
-) -> None:
+async def test_the_model_is_paid_by_the_key_that_crawls(per_day: int, serve: Serve, upstream: Upstream) -> None:
     async with serving(fruit_site()) as site:
-        server = await start_gateway(toml(site, upstream) + f"[limits]\ntokens_per_day = {per_day}\n")
+        server = await serve(toml(site, upstream) + f"[limits]\ntokens_per_day = {per_day}\n")
         upstream.will(answer(completion('{"keep": [2]}')))
         data = await crawled(server, site.url + "/")
     assert data["results"]
@@ -77,8 +73,6 @@ async def test_the_model_is_paid_by_the_key_that_crawls(
     assert any(row["model"] == "SvcLLM" and row["input_tokens"] for row in rows) == (per_day > 100)
 
 
-async def test_a_model_nobody_knows_is_refused_by_name(start_gateway: StartGateway, upstream: Upstream) -> None:
+async def test_a_model_nobody_knows_is_refused_by_name(serve: Serve, upstream: Upstream) -> None:
     with pytest.raises(Exception, match=r"web\.instructions_model.*NoSuch"):
-        await start_gateway(
-            toml(Site(), upstream).replace("instructions_model = 'SvcLLM'", "instructions_model = 'NoSuch'")
-        )
+        await serve(toml(Site(), upstream).replace("instructions_model = 'SvcLLM'", "instructions_model = 'NoSuch'"))

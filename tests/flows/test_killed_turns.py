@@ -1,6 +1,5 @@
 """A turn that a client has seen completed outlives `kill -9` of its process, over SQLite and over Redis."""
 
-import asyncio
 import contextlib
 import os
 import shutil
@@ -15,6 +14,7 @@ import orjson
 import pytest
 
 from tests.support import upstream as up
+from tests.support.asking import posting
 from tests.support.gateway_process import GatewayProcess
 from tests.support.gateways import start_process, upstream_toml
 from tests.support.redis_server import running_redis
@@ -22,23 +22,10 @@ from tests.support.upstream import Upstream
 
 pytestmark = [pytest.mark.slow, pytest.mark.system]
 
-LIMIT_S = 40
-
-
-@asynccontextmanager
-async def asking(gateway: GatewayProcess, path: str, body: Any) -> AsyncIterator[aiohttp.ClientResponse]:
-    url = f"http://127.0.0.1:{gateway.port}{path}"
-    async with (
-        asyncio.timeout(LIMIT_S),
-        aiohttp.ClientSession(headers=gateway.headers) as session,
-        session.post(url, json=body) as answer,
-    ):
-        yield answer
-
 
 async def completed_then_killed(gateway: GatewayProcess, **body: Any) -> str:
     """The id of a streamed response; its process is killed as soon as the event of its end is read."""
-    async with asking(gateway, "/v1/responses", {"model": "SvcLLM", "stream": True, **body}) as answer:
+    async with posting(gateway, "/v1/responses", {"model": "SvcLLM", "stream": True, **body}) as answer:
         with contextlib.suppress(aiohttp.ClientError):
             async for line in answer.content:
                 if line.startswith(b"data: ") and b'"type":"response.completed"' in line:
@@ -73,7 +60,7 @@ async def test_a_turn_that_was_seen_completed_goes_on_after_its_process_was_kill
         shared = '[shared]\nredis_url = { credential = "redis" }\n' if redis is not None else ""
         variables = {"GATEWAY_CREDENTIAL_REDIS": redis.url} if redis is not None else {}
         async with start_process(tmp_path, shared + upstream_toml(upstream.url), variables=variables) as gateway:
-            async with asking(gateway, "/v1/conversations", {}) as answer:
+            async with posting(gateway, "/v1/conversations", {}) as answer:
                 talk = (await answer.json())["id"]
             response_id = ""
             for turn in range(4):
@@ -87,7 +74,7 @@ async def test_a_turn_that_was_seen_completed_goes_on_after_its_process_was_kill
                 upstream.will(up.answer(up.completion("done")))
                 following = {"conversation": talk} if turn % 2 else {"previous_response_id": response_id}
                 body = {"model": "SvcLLM", "input": "and then?", "store": False, **following}
-                async with asking(gateway, "/v1/responses", body) as answer:
+                async with posting(gateway, "/v1/responses", body) as answer:
                     assert answer.status == 200, await answer.text()
                 shown = str(upstream.last.body["messages"])
                 assert f"question {turn}" in shown and said in shown

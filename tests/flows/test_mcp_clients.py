@@ -66,8 +66,7 @@ async def test_an_official_client_connects_lists_and_calls_all_five_tools_well_a
 
 
 @pytest.mark.parametrize(
-    "client",
-    ["python1", "python2", *(pytest.param(name, marks=pytest.mark.system) for name in ("sdk1", "sdk2"))],
+    "client", ["python1", "python2", *(pytest.param(name, marks=pytest.mark.system) for name in ("sdk1", "sdk2"))]
 )
 async def test_an_official_client_with_a_wrong_key_fails_to_connect(site: WebToolsSite, client: str) -> None:
     plan = {"url": site.url, "key": "wrong", "mode": "auto", "calls": []}
@@ -95,9 +94,8 @@ async def test_the_inspector_lists_the_tools_and_finds_nothing_unportable(site: 
 @pytest.mark.system
 async def test_the_inspector_calls_a_tool_with_its_arguments_as_words(site: WebToolsSite) -> None:
     arguments = ["query=x", "max_results=3", "include_images=true"]
-    code, told, err = await inspect(
-        site, "--method", "tools/call", "--tool-name", "websearch-search", "--tool-arg", *arguments
-    )
+    tool = ("--tool-name", "websearch-search", "--tool-arg", *arguments)
+    code, told, err = await inspect(site, "--method", "tools/call", *tool)
     assert code == 0 and told["isError"] is False, err
     request = site.tools.seen[0][1]
     assert (request.query, request.max_results, request.include_images) == ("x", 3, True)

@@ -11,7 +11,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.support.gateways import StartGateway
+from tests.support.gateways import Serve
 from tests.support.key_adder import key_adder
 from tests.support.official import MODULES, node, run
 from tests.support.web_tools_site import PATH
@@ -60,8 +60,8 @@ NOT_FOR_US = {
 
 
 @pytest.fixture
-async def url(start_gateway: StartGateway) -> AsyncIterator[str]:
-    server = await start_gateway("")
+async def url(serve: Serve) -> AsyncIterator[str]:
+    server = await serve("")
     async with key_adder(server.url + PATH, server.key) as proxied:
         yield proxied
 

@@ -171,8 +171,3 @@ async def test_a_modern_fault_is_a_status_also_for_those_who_want_events(site: W
     body, headers = modern("prompts/list")
     async with site.post(body, {**headers, "Accept": "text/event-stream"}) as answer:
         assert answer.status == 404 and (await answer.json())["error"]["code"] == -32601
-
-
-async def read_all(site: WebToolsSite, body: Any, headers: dict[str, str]) -> tuple[int, bytes]:
-    async with site.post(body, headers) as answer:
-        return answer.status, await answer.read()

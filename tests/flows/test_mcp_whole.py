@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from tests.support.asking import OFF
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.gateways import Gateway, Serve
 from tests.support.official import client_command, run_client
 from tests.support.waiting import until
 from tests.support.web_tools import bounded, tool_call
@@ -20,11 +20,11 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-async def server(start_gateway: StartGateway) -> InProcessGateway:
-    return await start_gateway(OFF)
+async def server(serve: Serve) -> Gateway:
+    return await serve(OFF)
 
 
-async def outcomes(server: InProcessGateway, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
+async def outcomes(server: Gateway, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
     """What the newest Python client gets for each call; it checks every answer against the tool's output schema."""
     asked = [{"name": f"websearch-{word}", "arguments": given} for word, given in calls]
     plan = {"url": server.url + PATH, "key": server.key, "mode": "auto", "calls": asked}
@@ -35,7 +35,7 @@ async def outcomes(server: InProcessGateway, *calls: tuple[str, dict[str, Any]])
     return [answer["structured"] for answer in answers]
 
 
-async def test_an_agent_maps_crawls_reads_and_searches_a_site(server: InProcessGateway) -> None:
+async def test_an_agent_maps_crawls_reads_and_searches_a_site(server: Gateway) -> None:
     docs = server.ops_url + "/docs/"
     mapped, crawled, found, status = await outcomes(
         server,
@@ -55,14 +55,14 @@ async def test_an_agent_maps_crawls_reads_and_searches_a_site(server: InProcessG
     assert {type(status["data"]["guardrail"][name]) for name in ("endpoint", "model", "status")} == {str}
 
 
-async def test_an_agent_reads_pages_and_is_told_which_could_not_be_read(server: InProcessGateway) -> None:
+async def test_an_agent_reads_pages_and_is_told_which_could_not_be_read(server: Gateway) -> None:
     page, missing = server.ops_url + "/docs/web-tools", server.ops_url + "/docs/nowhere"
     (read,) = await outcomes(server, ("extract", {"urls": [page, missing, "http://10.0.0.1/", "ftp://x/"]}))
     assert [each["url"] for each in read["data"]["results"]] == [page]
     assert len(read["data"]["failed_results"]) == 3 and all(each["error"] for each in read["data"]["failed_results"])
 
 
-async def test_what_cannot_be_done_is_an_outcome_that_says_so(server: InProcessGateway) -> None:
+async def test_what_cannot_be_done_is_an_outcome_that_says_so(server: Gateway) -> None:
     scheme, pattern, blank, private = await outcomes(
         server,
         ("map", {"url": "ftp://example.com/"}),
@@ -77,7 +77,7 @@ async def test_what_cannot_be_done_is_an_outcome_that_says_so(server: InProcessG
         assert error["param"].startswith(param) and not error["retryable"], error
 
 
-async def test_a_crawl_reports_its_progress_to_those_who_ask(server: InProcessGateway) -> None:
+async def test_a_crawl_reports_its_progress_to_those_who_ask(server: Gateway) -> None:
     crawl = {"name": "websearch-crawl", "arguments": {"url": server.ops_url + "/docs/", "limit": 8}, "progress": True}
     plan = {"url": server.url + PATH, "key": server.key, "mode": "legacy", "calls": [crawl]}
     (answer,) = (await run_client(client_command("python2"), plan))["answers"]
@@ -93,10 +93,10 @@ async def endless(request: web.Request) -> web.StreamResponse:
 @pytest.mark.parametrize("way", ["leaves", "cancels"])
 @pytest.mark.parametrize("accept", ["application/json", "application/json, text/event-stream"])
 async def test_a_crawl_nobody_waits_for_lets_go_of_its_connections_within_a_second(
-    start_gateway: StartGateway, way: str, accept: str
+    serve: Serve, way: str, accept: str
 ) -> None:
     async with serving(Site({"/page": endless})) as site, aiohttp.ClientSession() as session:
-        server = await start_gateway(f'[web]\nallow_private = ["{site.address}"]\n')
+        server = await serve(f'[web]\nallow_private = ["{site.address}"]\n')
         headers = {**server.headers, "Accept": accept}
 
         async def post(body: Any) -> bytes:

@@ -8,30 +8,31 @@ from typing import Any
 
 import anthropic
 import pytest
+from anthropic import AsyncAnthropic
 from anthropic.tools.memory import BetaAsyncLocalFilesystemMemoryTool
 
 from tests.support import upstream as up
 from tests.support.backends import streamed as chunks_of
-from tests.support.gateways import InProcessGateway
+from tests.support.gateways import Gateway
 from tests.support.messages_route import ADD, HELLO, LIMIT_S, MODEL
 from tests.support.paths import GOLDEN
 from tests.support.upstream import Upstream
 
 
 @pytest.fixture
-async def client(server: InProcessGateway) -> AsyncIterator[anthropic.AsyncAnthropic]:
-    async with anthropic.AsyncAnthropic(base_url=server.url, api_key=server.key, max_retries=0) as made:
+async def client(server: Gateway) -> AsyncIterator[AsyncAnthropic]:
+    async with AsyncAnthropic(base_url=server.url, api_key=server.key, max_retries=0) as made:
         yield made
 
 
-async def answered(client: anthropic.AsyncAnthropic, **body: Any) -> anthropic.types.Message:
+async def answered(client: AsyncAnthropic, **body: Any) -> anthropic.types.Message:
     async with asyncio.timeout(LIMIT_S):
         message = await client.messages.create(**{**MODEL, "messages": HELLO, **body})
     assert isinstance(message, anthropic.types.Message)
     return message
 
 
-async def streamed(client: anthropic.AsyncAnthropic, **body: Any) -> tuple[list[Any], anthropic.types.Message]:
+async def streamed(client: AsyncAnthropic, **body: Any) -> tuple[list[Any], anthropic.types.Message]:
     """All events, through the client's own accumulator, and its message."""
     async with asyncio.timeout(LIMIT_S):
         async with client.messages.stream(**{**MODEL, "messages": HELLO, **body}) as stream:
@@ -40,7 +41,7 @@ async def streamed(client: anthropic.AsyncAnthropic, **body: Any) -> tuple[list[
             return events, await stream.get_final_message()
 
 
-async def test_a_text_is_a_whole_message(client: anthropic.AsyncAnthropic, upstream: Upstream) -> None:
+async def test_a_text_is_a_whole_message(client: AsyncAnthropic, upstream: Upstream) -> None:
     upstream.will(up.answer())
     message = await answered(client, system="be brief", stop_sequences=["END"], extra_body={"top_k": 3})
     assert [block.type for block in message.content] == ["text"] and message.stop_reason == "end_turn"
@@ -52,7 +53,7 @@ async def test_a_text_is_a_whole_message(client: anthropic.AsyncAnthropic, upstr
     assert sent["stop"] == ["END"] and sent["max_tokens"] == 100 and sent["top_k"] == 3
 
 
-async def test_a_streamed_text_has_the_documented_order(client: anthropic.AsyncAnthropic, upstream: Upstream) -> None:
+async def test_a_streamed_text_has_the_documented_order(client: AsyncAnthropic, upstream: Upstream) -> None:
     upstream.will(up.stream(*up.text_stream(["Hel", "lo"])))
     events, message = await streamed(client)
     assert [event.type for event in events] == [
@@ -65,7 +66,7 @@ async def test_a_streamed_text_has_the_documented_order(client: anthropic.AsyncA
     assert (message.usage.input_tokens, message.usage.output_tokens, message.stop_reason) == (3, 2, "end_turn")
 
 
-CALL = {"id": "call_1", "type": "function", "function": {"name": "add", "arguments": '{"a":1}'}}
+CALL = up.called("add", '{"a":1}')
 
 
 def shape(message: anthropic.types.Message) -> list[Any]:
@@ -82,7 +83,7 @@ STREAMS = {row["case"]: row for row in json.loads((GOLDEN / "streams_to_blocks.j
 
 
 @pytest.mark.parametrize("case", STREAMS)
-async def test_a_stream_becomes_its_blocks(client: anthropic.AsyncAnthropic, upstream: Upstream, case: str) -> None:
+async def test_a_stream_becomes_its_blocks(client: AsyncAnthropic, upstream: Upstream, case: str) -> None:
     row = STREAMS[case]
     chunks = [up.frame({"id": "x", "choices": [{"index": 0, **choice}]}) for choice in row["choices"]]
     upstream.will(up.stream(*chunks, up.usage_chunk(), up.DONE))
@@ -116,7 +117,7 @@ MESSAGES: dict[str, tuple[dict[str, Any], str, dict[str, Any], list[Any], str]] 
 @pytest.mark.parametrize("is_stream", [True, False], ids=["streamed", "whole"])
 @pytest.mark.parametrize("case", MESSAGES)
 async def test_an_answer_becomes_its_blocks(
-    client: anthropic.AsyncAnthropic, upstream: Upstream, case: str, is_stream: bool
+    client: AsyncAnthropic, upstream: Upstream, case: str, is_stream: bool
 ) -> None:
     said, finish, body, blocks, reason = MESSAGES[case]
     whole = up.completion(said.get("content"), finish, **{k: v for k, v in said.items() if k != "content"})
@@ -126,7 +127,7 @@ async def test_an_answer_becomes_its_blocks(
 
 
 async def test_arguments_that_are_no_object_are_an_error_and_no_invented_input(
-    client: anthropic.AsyncAnthropic, upstream: Upstream
+    client: AsyncAnthropic, upstream: Upstream
 ) -> None:
     broken = {**CALL, "function": {"name": "add", "arguments": "[1]"}}
     upstream.will(up.answer(up.completion(None, "tool_calls", tool_calls=[broken])))
@@ -134,7 +135,7 @@ async def test_arguments_that_are_no_object_are_an_error_and_no_invented_input(
         await answered(client, tools=[ADD])
 
 
-async def test_tokens_read_from_a_cache_are_counted_apart(client: anthropic.AsyncAnthropic, upstream: Upstream) -> None:
+async def test_tokens_read_from_a_cache_are_counted_apart(client: AsyncAnthropic, upstream: Upstream) -> None:
     usage = {"prompt_tokens": 30, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 20}}
     upstream.will(up.answer({**up.completion(), "usage": usage}))
     message = await answered(client)
@@ -142,13 +143,11 @@ async def test_tokens_read_from_a_cache_are_counted_apart(client: anthropic.Asyn
 
 
 async def test_a_model_keeps_notes_with_the_sdks_own_memory_tool(
-    client: anthropic.AsyncAnthropic, upstream: Upstream, tmp_path: Path
+    client: AsyncAnthropic, upstream: Upstream, tmp_path: Path
 ) -> None:
     note = {"command": "create", "path": "/memories/a.txt", "file_text": "Tea, no milk."}
-    calls = [
-        {"id": f"c{number}", "type": "function", "function": {"name": "memory", "arguments": json.dumps(arguments)}}
-        for number, arguments in enumerate([note, {"command": "view", "path": "/memories/a.txt"}])
-    ]
+    asked = enumerate([note, {"command": "view", "path": "/memories/a.txt"}])
+    calls = [up.called("memory", json.dumps(arguments), f"c{number}") for number, arguments in asked]
     rounds = [up.answer(up.completion(None, "tool_calls", tool_calls=[each])) for each in calls]
     upstream.will(*rounds, up.answer(up.completion("You take tea.")))
     memory = BetaAsyncLocalFilesystemMemoryTool(str(tmp_path))
@@ -161,14 +160,11 @@ async def test_a_model_keeps_notes_with_the_sdks_own_memory_tool(
     assert upstream.last.body["tools"][0]["function"]["parameters"]["properties"]["command"]["enum"]
 
 
-async def test_a_format_of_the_sdk_forces_the_upstreams_schema(
-    client: anthropic.AsyncAnthropic, upstream: Upstream
-) -> None:
+async def test_a_format_of_the_sdk_forces_the_upstreams_schema(client: AsyncAnthropic, upstream: Upstream) -> None:
     upstream.will(up.answer(up.completion('{"size": 3}')))
     schema = {"type": "object", "properties": {"size": {"type": "integer"}}}
-    message = await answered(
-        client, output_config={"effort": "max", "format": {"type": "json_schema", "schema": schema}}
-    )
+    form = {"type": "json_schema", "schema": schema}
+    message = await answered(client, output_config={"effort": "max", "format": form})
     assert json.loads(str(shape(message)[0])) == {"size": 3}
     sent = upstream.last.body
     assert sent["response_format"]["json_schema"]["schema"] == schema and sent["reasoning_effort"] == "max"

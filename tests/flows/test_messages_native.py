@@ -9,7 +9,7 @@ import pytest
 
 from tests.support import upstream as up
 from tests.support.asking import ask, send, toml
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.gateways import Gateway, Serve
 from tests.support.messages_route import ADD, HELLO, MODEL, raw_stream
 from tests.support.rich_bodies import rich
 from tests.support.upstream import Exchange, Upstream
@@ -34,20 +34,20 @@ def gateway_of(upstream: Upstream, **settings: Any) -> str:
 
 
 @pytest.fixture
-async def native(start_gateway: StartGateway, upstream: Upstream) -> InProcessGateway:
-    return await start_gateway(gateway_of(upstream, api_key="{ credential = 'anthropic' }"), **KEY)
+async def native(serve: Serve, upstream: Upstream) -> Gateway:
+    return await serve(gateway_of(upstream, api_key="{ credential = 'anthropic' }"), **KEY)
 
 
 @pytest.fixture
-async def masking(start_gateway: StartGateway, upstream: Upstream) -> InProcessGateway:
-    return await start_gateway(gateway_of(upstream) + MASKED)
+async def masking(serve: Serve, upstream: Upstream) -> Gateway:
+    return await serve(gateway_of(upstream) + MASKED)
 
 
-KEY = {"GATEWAY_CREDENTIAL_ANTHROPIC": "sk-test-of-the-upstream"}
+KEY: dict[str, Any] = {"GATEWAY_CREDENTIAL_ANTHROPIC": "sk-test-of-the-upstream"}
 TOKEN = "sk-test-of-the-upstream"
 
 
-async def test_a_request_goes_on_value_for_value(native: InProcessGateway, upstream: Upstream) -> None:
+async def test_a_request_goes_on_value_for_value(native: Gateway, upstream: Upstream) -> None:
     upstream.will(up.answer(ANSWER))
     headers = {"anthropic_version": "2024-01-01", "anthropic_beta": "context-1m-2025-08-07, new-beta"}
     body = {"model": "SvcLLM", **FULL, "metadata": {"user_id": "jane", "other": MAIL}}
@@ -71,7 +71,7 @@ async def test_a_request_goes_on_value_for_value(native: InProcessGateway, upstr
      ({"anthropic_version": "x" * 80}, None, None)],
 )  # fmt: skip
 async def test_headers_that_are_no_names_stay_here(
-    native: InProcessGateway, upstream: Upstream, headers: dict[str, str], version: str | None, beta: str | None
+    native: Gateway, upstream: Upstream, headers: dict[str, str], version: str | None, beta: str | None
 ) -> None:
     upstream.will(up.answer(ANSWER))
     _, data, _ = await send(native, "/v1/messages", {**MODEL, "messages": HELLO}, **headers)
@@ -80,11 +80,9 @@ async def test_headers_that_are_no_names_stay_here(
     assert bool(data["provider_specific_fields"].get("warnings")) == bool(headers)
 
 
-async def test_the_key_goes_as_a_bearer_where_the_operator_says_so(
-    start_gateway: StartGateway, upstream: Upstream
-) -> None:
+async def test_the_key_goes_as_a_bearer_where_the_operator_says_so(serve: Serve, upstream: Upstream) -> None:
     settings = {"api_key": "{ credential = 'anthropic' }", "messages_credential": "'bearer'"}
-    server = await start_gateway(gateway_of(upstream, **settings), **KEY)
+    server = await serve(gateway_of(upstream, **settings), **KEY)
     upstream.will(up.answer(ANSWER))
     assert (await ask(server, "/v1/messages", **MODEL))[0] == 200
     assert upstream.last.headers["authorization"] == f"Bearer {TOKEN}"
@@ -92,7 +90,7 @@ async def test_the_key_goes_as_a_bearer_where_the_operator_says_so(
 
 
 @pytest.mark.slow  # through the official client
-async def test_a_stream_goes_on_event_for_event(native: InProcessGateway, upstream: Upstream) -> None:
+async def test_a_stream_goes_on_event_for_event(native: Gateway, upstream: Upstream) -> None:
     upstream.will(up.stream(*good_stream()))
     events = await raw_stream(native, tools=[ADD])
     theirs = [orjson.loads(each.split(b"data: ")[1]) for each in good_stream()]
@@ -110,7 +108,7 @@ async def test_a_stream_goes_on_event_for_event(native: InProcessGateway, upstre
     assert (message.usage.output_tokens, message.usage.cache_read_input_tokens) == (2, 20)
 
 
-async def test_blocks_that_only_the_gateway_understands_stay_here(native: InProcessGateway, upstream: Upstream) -> None:
+async def test_blocks_that_only_the_gateway_understands_stay_here(native: Gateway, upstream: Upstream) -> None:
     """Thoughts that it signed over chat, and its own searches: a conversation may change its model."""
     own = "srvtoolu_" + "0a" * 16
     cited = {"type": "web_search_result_location", "url": "https://a.org", "encrypted_index": ""}
@@ -131,7 +129,7 @@ async def test_blocks_that_only_the_gateway_understands_stay_here(native: InProc
     assert [each["role"] for each in second] == ["user", "user"]
 
 
-async def test_hosted_tools_go_by_chat_and_a_warning_says_so(native: InProcessGateway, upstream: Upstream) -> None:
+async def test_hosted_tools_go_by_chat_and_a_warning_says_so(native: Gateway, upstream: Upstream) -> None:
     upstream.will(up.answer())
     tools = [{"type": "web_search_20250305", "name": "web_search"}]
     status, data, _ = await ask(native, "/v1/messages", **MODEL, tools=tools)
@@ -139,11 +137,11 @@ async def test_hosted_tools_go_by_chat_and_a_warning_says_so(native: InProcessGa
     assert "asked through chat" in str(data["provider_specific_fields"]["warnings"])
 
 
-async def test_a_fallback_over_chat_gets_no_signed_blocks(start_gateway: StartGateway, upstream: Upstream) -> None:
+async def test_a_fallback_over_chat_gets_no_signed_blocks(serve: Serve, upstream: Upstream) -> None:
     other = toml(upstream).replace("SvcLLM", "plain").replace("aliases = ['assistant']", "").replace(
         "[server]\nbase_path = ''\n", "").split("\n[local_llm]")[0]  # fmt: skip
     config = gateway_of(upstream).replace("aliases", "fallback = ['plain']\naliases") + "\n" + other
-    server = await start_gateway(config)
+    server = await serve(config)
     messages = [*HELLO, {"role": "assistant", "content": [SIGNED, {"type": "text", "text": "so"}]}, *HELLO]
     error = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
     for body in ({}, {"stream": True}):
@@ -162,21 +160,19 @@ async def test_a_fallback_over_chat_gets_no_signed_blocks(start_gateway: StartGa
      ("overloaded_error", 529, "overloaded_error"), ("authentication_error", 401, "api_error"),
      ("api_error", 500, "api_error")],
 )  # fmt: skip
-async def test_errors_come_in_the_interfaces_form(
-    native: InProcessGateway, upstream: Upstream, kind: str, status: int, told: str
-) -> None:
+async def test_errors_come_in_the_interfaces_form(native: Gateway, kind: str, status: int, told: str) -> None:
     body = {"type": "error", "error": {"type": kind, "message": "words of it"}, "request_id": "req_up"}
-    upstream.will(up.answer(body, status=status))
+    native.upstream.will(up.answer(body, status=status))
     code, data, _ = await ask(native, "/v1/messages", **MODEL)
     assert code >= 400 and data["type"] == "error" and data["error"]["type"] == told
-    upstream.will(up.stream(*good_stream()[:9], up.event("error", **body)))
+    native.upstream.will(up.stream(*good_stream()[:9], up.event("error", **body)))
     events = await raw_stream(native)
     assert events[-1]["type"] == "error" and events[-1]["error"]["type"] == told
-    upstream.will(up.stream(*good_stream()[:-1]))
+    native.upstream.will(up.stream(*good_stream()[:-1]))
     assert (await raw_stream(native))[-1]["error"]["type"] == "api_error"
 
 
-async def test_tokens_are_counted_by_the_upstream(native: InProcessGateway, upstream: Upstream) -> None:
+async def test_tokens_are_counted_by_the_upstream(native: Gateway, upstream: Upstream) -> None:
     upstream.will(up.answer({"input_tokens": 417}))
     body = {name: value for name, value in FULL.items() if name != "max_tokens"}
     status, data, _ = await send(native, "/v1/messages/count_tokens", {"model": "SvcLLM", **body})
@@ -188,7 +184,7 @@ async def test_tokens_are_counted_by_the_upstream(native: InProcessGateway, upst
     assert data["provider_specific_fields"]["usage_estimated"] and data["input_tokens"] >= 1
 
 
-async def test_images_by_address_are_fetched_here(native: InProcessGateway, upstream: Upstream) -> None:
+async def test_images_by_address_are_fetched_here(native: Gateway, upstream: Upstream) -> None:
     source = {"type": "url", "url": "data:image/png;base64,iVBO"}
     upstream.will(up.answer(ANSWER))
     content = [{"type": "tool_result", "tool_use_id": "t", "content": [{"type": "image", "source": source}]}]
@@ -200,7 +196,7 @@ async def test_images_by_address_are_fetched_here(native: InProcessGateway, upst
 # --- with the sanitizer on ---
 
 
-async def test_signed_blocks_pass_both_ways_untouched(masking: InProcessGateway, upstream: Upstream) -> None:
+async def test_signed_blocks_pass_both_ways_untouched(masking: Gateway, upstream: Upstream) -> None:
     ask_mail = [{"role": "user", "content": f"write to {MAIL}"}]
     upstream.will(up.answer({**ANSWER, "content": [*ANSWER["content"][:2], {"type": "text", "text": "to [EMAIL_1]"}]}))
     _, data, _ = await ask(masking, "/v1/messages", **{**MODEL, "messages": ask_mail})
@@ -216,7 +212,7 @@ async def test_signed_blocks_pass_both_ways_untouched(masking: InProcessGateway,
     assert [e["delta"]["signature"] for e in events if e.get("delta", {}).get("signature")] == [SIGNED["signature"]]
 
 
-async def test_unsigned_thoughts_are_masked_as_any_text(masking: InProcessGateway, upstream: Upstream) -> None:
+async def test_unsigned_thoughts_are_masked_as_any_text(masking: Gateway, upstream: Upstream) -> None:
     upstream.will(up.stream(*good_stream(signature="")))
     events = await raw_stream(masking, messages=[{"role": "user", "content": f"write to {MAIL}"}])
     thoughts = "".join(each["delta"].get("thinking", "") for each in events if "delta" in each)
@@ -224,7 +220,7 @@ async def test_unsigned_thoughts_are_masked_as_any_text(masking: InProcessGatewa
     assert [each["type"] for each in events].count("content_block_stop") == 3
 
 
-async def test_signed_thoughts_with_a_value_are_left_out(masking: InProcessGateway, upstream: Upstream) -> None:
+async def test_signed_thoughts_with_a_value_are_left_out(masking: Gateway, upstream: Upstream) -> None:
     """They come from elsewhere: what the upstream wrote here has placeholders."""
     upstream.will(up.answer(ANSWER))
     blocks = [{**SIGNED, "thinking": f"it is {MAIL}"}, {"type": "text", "text": "so"}]
@@ -232,7 +228,7 @@ async def test_signed_thoughts_with_a_value_are_left_out(masking: InProcessGatew
     assert upstream.last.body["messages"][1]["content"] == [{"type": "text", "text": "so"}]
 
 
-async def test_each_turn_begins_with_what_the_one_before_sent(masking: InProcessGateway, upstream: Upstream) -> None:
+async def test_each_turn_begins_with_what_the_one_before_sent(masking: Gateway, upstream: Upstream) -> None:
     """Else no prompt cache of the upstream would hit: 20 turns, with a value of its own in each."""
     history: list[Any] = []
     sent: list[list[Any]] = []
@@ -259,13 +255,11 @@ async def test_each_turn_begins_with_what_the_one_before_sent(masking: InProcess
 
 
 @pytest.fixture
-async def bounded(start_gateway: StartGateway, upstream: Upstream) -> InProcessGateway:
-    return await start_gateway(gateway_of(upstream) + "\n[limits]\ntokens_per_day = 3000\n")
+async def bounded(serve: Serve, upstream: Upstream) -> Gateway:
+    return await serve(gateway_of(upstream) + "\n[limits]\ntokens_per_day = 3000\n")
 
 
-async def test_what_was_read_from_a_cache_and_written_to_one_counts(
-    bounded: InProcessGateway, upstream: Upstream
-) -> None:
+async def test_what_was_read_from_a_cache_and_written_to_one_counts(bounded: Gateway, upstream: Upstream) -> None:
     upstream.will(up.answer({**ANSWER, "usage": {**USAGE, "cache_read_input_tokens": 2900}}))
     _, _, headers = await ask(bounded, "/v1/messages", **MODEL)
     assert int(headers["x-ratelimit-limit-tokens-day"]) == 3000 if "x-ratelimit-limit-tokens-day" in headers else True
@@ -273,7 +267,7 @@ async def test_what_was_read_from_a_cache_and_written_to_one_counts(
     assert status == 429 and data["error"]["type"] == "rate_limit_error"
 
 
-async def test_a_stream_ends_where_the_budget_does(bounded: InProcessGateway, upstream: Upstream) -> None:
+async def test_a_stream_ends_where_the_budget_does(bounded: Gateway, upstream: Upstream) -> None:
     async def endless(exchange: Exchange) -> None:
         await up.stream(*good_stream("many words of it " * 4000, size=340))(exchange)
 
@@ -283,7 +277,7 @@ async def test_a_stream_ends_where_the_budget_does(bounded: InProcessGateway, up
     assert events[-2]["delta"]["stop_reason"] == "max_tokens" and events[-2]["usage"]["output_tokens"] > 100
 
 
-async def test_other_routes_ask_the_same_upstream_through_chat(native: InProcessGateway, upstream: Upstream) -> None:
+async def test_other_routes_ask_the_same_upstream_through_chat(native: Gateway, upstream: Upstream) -> None:
     upstream.will(up.answer())
     assert (await ask(native))[0] == 200 and upstream.last.path == "/v1/chat/completions"
     assert upstream.last.headers["authorization"] == f"Bearer {TOKEN}"

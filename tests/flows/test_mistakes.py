@@ -14,27 +14,24 @@ import aiohttp
 import pytest
 
 from gateway.cli.main import main
-from gateway.embedded.servers import Embedded, EmbeddedUpstream
-from tests.support.gateways import InProcessGateway, StartGateway, upstream_toml
+from gateway.embedded.servers import Embedded
+from tests.support.gateways import Gateway, Serve, engine_at, upstream_toml
 from tests.support.paths import GOLDEN
 from tests.support.upstream import answer, scripted_upstream
 
 
 @pytest.fixture
-async def server(start_gateway: StartGateway) -> AsyncIterator[InProcessGateway]:
-    async def wake() -> None:
-        return None
-
+async def server(serve: Serve) -> AsyncIterator[Gateway]:
     async with scripted_upstream() as upstream:
         upstream.will(answer())
-        embedded = Embedded(ocr=EmbeddedUpstream(upstream.url, "embedded-ocr", wake))
+        embedded = Embedded(ocr=engine_at(upstream.url, "embedded-ocr"))
         native = upstream_toml(upstream.url).replace("SvcLLM", "Native") + 'messages = "native"\nresponses = "native"\n'
         models = upstream_toml(upstream.url) + native
-        yield await start_gateway(models + "[guardrail]\nenabled = 'off'\n", embedded)
+        yield await serve(models + "[guardrail]\nenabled = 'off'\n", embedded)
         assert upstream.seen == []
 
 
-async def told(server: InProcessGateway, chat_key: str, row: Any) -> tuple[int, str, str, Any]:
+async def told(server: Gateway, chat_key: str, row: Any) -> tuple[int, str, str, Any]:
     """Status, code, message and parameter of the answer to a row's request."""
     given = {"Authorization": f"Bearer {server.key}", "Content-Type": "application/json", **row.get("headers", {})}
     headers = {
@@ -57,7 +54,7 @@ async def told(server: InProcessGateway, chat_key: str, row: Any) -> tuple[int, 
     return reply.status, code, error["message"], error.get("param")
 
 
-async def test_each_mistake_gets_words_that_say_what_to_do(server: InProcessGateway) -> None:
+async def test_each_mistake_gets_words_that_say_what_to_do(server: Gateway) -> None:
     """In one test: a gateway for each of a hundred rows would take minutes."""
     chat_key, rows = server.make_key("chat"), json.loads((GOLDEN / "mistakes.json").read_text())
     assert len(rows) >= 100 and len({str(row) for row in rows}) == len(rows)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support import upstream as up
 from tests.support.asking import send
-from tests.support.gateways import InProcessGateway
+from tests.support.gateways import Gateway
 from tests.support.model_clients import ai_sdk_command, python_of
 from tests.support.official import run_client
 from tests.support.paths import CLIENTS, GOLDEN
@@ -15,14 +15,10 @@ from tests.support.upstream import Upstream
 
 pytestmark = pytest.mark.slow
 
-CALL = {"id": "call_1", "type": "function", "function": {"name": "add", "arguments": '{"a":2,"b":3}'}}
+CALL = up.called("add", '{"a":2,"b":3}')
 CALLS_WHOLE = up.completion("Let me add.", "tool_calls", tool_calls=[CALL])
 CALLS_STREAM = [
-    up.chunk({"role": "assistant", "content": "Let me "}), up.chunk({"content": "add."}),
-    up.chunk({"tool_calls": [{"index": 0, **CALL, "function": {"name": "add", "arguments": ""}}]}),
-    up.chunk({"tool_calls": [{"index": 0, "function": {"arguments": '{"a":2,'}}]}),
-    up.chunk({"tool_calls": [{"index": 0, "function": {"arguments": '"b":3}'}}]}),
-    up.chunk({}, "tool_calls"), up.usage_chunk(), up.DONE,
+    up.chunk({"role": "assistant", "content": "Let me "}), up.chunk({"content": "add."}), *up.call_stream(CALL, 7),
 ]  # fmt: skip
 
 
@@ -38,7 +34,7 @@ async def adding(exchange: up.Exchange) -> None:
     await script(exchange)
 
 
-def plan(server: InProcessGateway, route: str, streamed: bool) -> dict[str, Any]:
+def plan(server: Gateway, route: str, streamed: bool) -> dict[str, Any]:
     return {"url": server.url + "/v1", "key": server.key, "route": route, "stream": streamed}
 
 
@@ -55,7 +51,7 @@ OPENAIS = ("chat", "responses")
     ],
 )
 async def test_a_python_client_calls_its_tool_and_reads_the_answer(
-    server: InProcessGateway, upstream: Upstream, venv: str, program: str, routes: tuple[str, ...]
+    server: Gateway, upstream: Upstream, venv: str, program: str, routes: tuple[str, ...]
 ) -> None:
     """On each of its routes, whole and streamed, in one process: its imports take seconds."""
     upstream.will(adding)
@@ -64,18 +60,16 @@ async def test_a_python_client_calls_its_tool_and_reads_the_answer(
         assert report["calls"] == [{"a": 2, "b": 3}] and report["output"] == "It is 5."
 
 
-async def test_an_image_from_a_langchain_tool_reaches_the_model_and_stays_in_the_history(
-    server: InProcessGateway, upstream: Upstream
-) -> None:
-    look = {**CALL, "function": {"name": "look", "arguments": "{}"}}
-    upstream.will(up.answer(up.completion(None, "tool_calls", tool_calls=[look])), up.answer(up.completion("A dot.")))
+async def test_an_image_from_a_langchain_tool_reaches_the_model_and_stays_in_the_history(server: Gateway) -> None:
+    look = up.completion(None, "tool_calls", tool_calls=[{**CALL, "function": {"name": "look", "arguments": "{}"}}])
+    server.upstream.will(up.answer(look), up.answer(up.completion("A dot.")))
     image = "data:image/png;base64," + base64.b64encode((GOLDEN / "ocr-sample.png").read_bytes()).decode()
     report = await run_client(
         [python_of("clients"), str(CLIENTS / "langchain_image.py")],
         {**plan(server, "responses", False), "image": image},
     )
     assert report["output"] == ["A dot.", "A dot."]
-    sent = upstream.last.body["messages"]
+    sent = server.upstream.last.body["messages"]
     assert [message["role"] for message in sent] == ["user", "assistant", "tool", "user", "assistant", "user"]
     assert sent[2]["content"].startswith("a page") and sent[3]["content"][-1]["image_url"]["url"] == image
 
@@ -102,7 +96,7 @@ LITELLM: dict[str, tuple[up.Script, bool, dict[str, str]]] = {
 
 @pytest.mark.system
 @pytest.mark.parametrize("case", LITELLM)
-async def test_litellm_raises_its_class_of_each_error(server: InProcessGateway, upstream: Upstream, case: str) -> None:
+async def test_litellm_raises_its_class_of_each_error(server: Gateway, upstream: Upstream, case: str) -> None:
     script, is_stream, expected = LITELLM[case]
     upstream.will(script)
     asked = {"url": server.url + "/v1", "key": "wrong" if "key" in case else server.key, "stream": is_stream}
@@ -113,7 +107,7 @@ async def test_litellm_raises_its_class_of_each_error(server: InProcessGateway, 
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("route", ["chat", "responses", "open"])
 async def test_the_ai_sdk_calls_its_tool_and_goes_on_with_a_second_turn(
-    server: InProcessGateway, upstream: Upstream, route: str, streamed: bool
+    server: Gateway, upstream: Upstream, route: str, streamed: bool
 ) -> None:
     upstream.will(adding)
     report = await run_client(ai_sdk_command(), plan(server, route, streamed))
@@ -124,14 +118,12 @@ async def test_the_ai_sdk_calls_its_tool_and_goes_on_with_a_second_turn(
     assert "Let me add." in str(history[1]["content"]) and "It is 5." in str(history[3]["content"])
 
 
-async def events_of(server: InProcessGateway, **body: Any) -> list[Any]:
+async def events_of(server: Gateway, **body: Any) -> list[Any]:
     _, answer, _ = await send(server, "/v1/responses", {"model": "SvcLLM", "input": "x", **body})
     return answer if isinstance(answer, list) else [answer]
 
 
-async def test_responses_and_events_fit_the_models_of_open_responses(
-    server: InProcessGateway, upstream: Upstream
-) -> None:
+async def test_responses_and_events_fit_the_models_of_open_responses(server: Gateway, upstream: Upstream) -> None:
     tool = {"type": "function", "name": "add", "parameters": {"type": "object"}}
     upstream.will(up.answer(), up.answer(CALLS_WHOLE), up.answer(up.completion("cut", "length")))
     wholes = [

@@ -13,7 +13,7 @@ import pytest
 
 from tests.support import upstream as up
 from tests.support.asking import ask
-from tests.support.gateways import InProcessGateway
+from tests.support.gateways import Gateway
 from tests.support.messages_route import PIXEL
 from tests.support.model_clients import python_of
 from tests.support.official import run_client
@@ -32,8 +32,7 @@ async def talking(exchange: Exchange) -> None:
     """A model that calls the first tool it has, summarizes when asked to, and otherwise says OK."""
     body = exchange.seen.body
     if body.get("tools"):
-        function = {"name": "get_weather", "arguments": '{"location":"SF"}'}
-        call = {"id": "call_1", "type": "function", "function": function}
+        call = up.called("get_weather", '{"location":"SF"}')
         await up.answer(up.completion(None, "tool_calls", tool_calls=[call]))(exchange)
     elif body.get("stream"):
         await up.stream(*up.text_stream(["O", "K"]))(exchange)
@@ -42,7 +41,7 @@ async def talking(exchange: Exchange) -> None:
 
 
 @pytest.fixture
-async def model(server: InProcessGateway, upstream: Upstream) -> AsyncIterator[InProcessGateway]:
+async def model(server: Gateway, upstream: Upstream) -> AsyncIterator[Gateway]:
     upstream.will(talking)
     yield server
 
@@ -51,7 +50,7 @@ def said(text: str, role: str = "user", **more: Any) -> dict[str, Any]:
     return {"type": "message", "role": role, "content": text, **more}
 
 
-async def completed(server: InProcessGateway, items: Any, **more: Any) -> Any:
+async def completed(server: Gateway, items: Any, **more: Any) -> Any:
     status, data, _ = await ask(server, "/v1/responses", input=items, **more)
     assert status == 200 and data["status"] == "completed" and data["output"], data
     required = {"temperature", "top_p", "presence_penalty", "frequency_penalty", "top_logprobs", "usage", "background"}
@@ -77,7 +76,7 @@ CASES: dict[str, tuple[list[Any], dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-async def test_a_public_request_is_completed(model: InProcessGateway, upstream: Upstream, name: str) -> None:
+async def test_a_public_request_is_completed(model: Gateway, upstream: Upstream, name: str) -> None:
     items, more, kind = CASES[name]
     data = await completed(model, items, **more)
     assert [item["type"] for item in data["output"]] == [kind]
@@ -85,7 +84,7 @@ async def test_a_public_request_is_completed(model: InProcessGateway, upstream: 
 
 
 @pytest.mark.slow
-async def test_response_output_phase_schema(model: InProcessGateway) -> None:
+async def test_response_output_phase_schema(model: Gateway) -> None:
     """And every object and event of ours, by the specification's models."""
     whole = await completed(model, [said("hello")])
     called = await completed(model, [said("weather?")], tools=[WEATHER])

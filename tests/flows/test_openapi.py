@@ -5,19 +5,17 @@ from typing import Any
 
 import pytest
 
-from tests.support.gateways import StartGateway
+from tests.support.gateways import Serve
 from tests.support.model_clients import openapi_command
 from tests.support.official import run
 from tests.support.upstream import answer, scripted_upstream
 
 
 @pytest.mark.system
-async def test_a_client_made_from_the_document_compiles_and_calls_every_kind_of_route(
-    start_gateway: StartGateway,
-) -> None:
+async def test_a_client_made_from_the_document_compiles_and_calls_every_kind_of_route(serve: Serve) -> None:
     async with scripted_upstream() as upstream:
         upstream.will(answer())
-        server = await start_gateway(
+        server = await serve(
             "[[models]]\nname = 'SvcLLM'\nkind = 'text'\n"
             f"[[models.upstreams]]\nbase_url = '{upstream.url}'\nmodel = 'm'\n"
         )

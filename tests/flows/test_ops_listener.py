@@ -9,13 +9,13 @@ import aiohttp
 import pytest
 
 from tests.support.asking import call_tool
-from tests.support.gateways import InProcessGateway, StartGateway, start_process
+from tests.support.gateways import Gateway, Serve, start_process
 
 LIMIT_S = 20
 WITHOUT_EMBEDDED = "[local_llm]\nenabled = false\n[local_ocr]\nenabled = false\n"
 
 
-async def asked(server: InProcessGateway, path: str, **headers: str) -> tuple[int, str]:
+async def asked(server: Gateway, path: str, **headers: str) -> tuple[int, str]:
     """Status and text of a request to the operations listener. `Host=""` sends none."""
     lines = [f"GET {path} HTTP/1.{'1' if headers.get('Host', 'x') else '0'}"]
     headers.setdefault("Host", server.ops_url.removeprefix("http://"))
@@ -31,11 +31,9 @@ async def asked(server: InProcessGateway, path: str, **headers: str) -> tuple[in
 
 @pytest.mark.slow
 @pytest.mark.parametrize("profile", ["embedded", "production"])
-async def test_a_caller_reads_the_documentation_and_never_the_metrics(
-    start_gateway: StartGateway, profile: str
-) -> None:
+async def test_a_caller_reads_the_documentation_and_never_the_metrics(serve: Serve, profile: str) -> None:
     allow = "" if profile == "embedded" else "[search]\nprovider = 'searxng'\nbase_url = 'http://127.0.0.1:9'\n"
-    server = await start_gateway(f"{WITHOUT_EMBEDDED}{allow}[web]\nallow_private = ['127.0.0.0/8', '::1/128']\n")
+    server = await serve(f"{WITHOUT_EMBEDDED}{allow}[web]\nallow_private = ['127.0.0.0/8', '::1/128']\n")
     docs = [server.ops_url + "/docs/errors", server.ops_url.replace("127.0.0.1", "localhost") + "/docs/operations"]
     inside = [
         server.ops_url.replace("127.0.0.1", host) + path
@@ -51,7 +49,7 @@ async def test_a_caller_reads_the_documentation_and_never_the_metrics(
 @pytest.mark.parametrize(
     "host", ["127.0.0.1", "127.0.0.1:1", "localhost:9464", "LOCALHOST", "localhost.", "[::1]:80", "127.9.9.9", ""]
 )
-async def test_the_listener_answers_to_its_own_hosts_on_any_port(server: InProcessGateway, host: str) -> None:
+async def test_the_listener_answers_to_its_own_hosts_on_any_port(server: Gateway, host: str) -> None:
     assert (await asked(server, "/healthz", Host=host))[0] == 200
 
 
@@ -60,22 +58,17 @@ async def test_the_listener_answers_to_its_own_hosts_on_any_port(server: InProce
     ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "10.0.0.1", "[::2]", "127.0.0.1:x", "@"],
 )
 @pytest.mark.parametrize("path", ["/metrics", "/docs/", "/nowhere"])
-async def test_a_page_with_a_rebound_name_reads_nothing(server: InProcessGateway, path: str, host: str) -> None:
+async def test_a_page_with_a_rebound_name_reads_nothing(server: Gateway, path: str, host: str) -> None:
     status, text = await asked(server, path, Host=host)
     assert status == 403 and "ops.allowed_hosts" in text
 
 
-async def test_an_origin_must_be_the_listeners_own(server: InProcessGateway) -> None:
+async def test_an_origin_must_be_the_listeners_own(server: Gateway) -> None:
     own = server.ops_url.removeprefix("http://")
     for origin in (f"http://{own}", f"https://{own}"):
         assert (await asked(server, "/metrics", Origin=origin))[0] == 200
-    for origin in (
-        "null",
-        "http://evil.example",
-        f"http://evil.example:{own}",
-        "http://127.0.0.1:1",
-        "http://localhost",
-    ):
+    others = ("evil.example", f"evil.example:{own}", "127.0.0.1:1", "localhost")
+    for origin in ("null", *(f"http://{other}" for other in others)):
         status, text = await asked(server, "/metrics", Origin=origin)
         assert status == 403 and "Origin" in text, origin
 
@@ -101,11 +94,8 @@ async def test_a_removed_key_file_shuts_nobody_out_and_stands_in_the_readiness(t
         assert status == 200 and "gateway keys create" in json.loads(text)["notes"][0]
         assert (await gateway.get("/v1/models"))[0] == 200
         key_file.write_bytes(good)
-    gateway.start()
-    try:
-        await gateway.wait_for_text("The gateway answers on")
-    finally:
-        await gateway.close()
+    async with gateway:
+        pass
     key_file.unlink()
     gateway.start()
     assert await gateway.wait_exit() == 78

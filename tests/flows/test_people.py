@@ -12,7 +12,7 @@ from gateway.cli.main import main
 from gateway.shared_state.sqlite_state import STATE_FILE
 from tests.support import upstream as up
 from tests.support.asking import CHAT, MCP, MESSAGES, RESPONSES, send
-from tests.support.gateways import InProcessGateway
+from tests.support.gateways import Gateway
 from tests.support.messages_route import HELLO, MODEL
 from tests.support.sockets import ENDS, opened
 from tests.support.upstream import Upstream
@@ -30,21 +30,19 @@ ASKED: list[tuple[str, dict[str, Any], dict[str, str]]] = [
 ]
 
 
-def used(server: InProcessGateway, *by: str) -> list[Any]:
+def used(server: Gateway, *by: str) -> list[Any]:
     return read_usage(server.config.state_dir / STATE_FILE, "2000-01-01", by)
 
 
-async def test_every_route_names_the_same_user_and_session(
-    server: InProcessGateway, upstream: Upstream, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_every_route_names_the_same_user_and_session(server: Gateway, capsys: pytest.CaptureFixture[str]) -> None:
     for path, body, headers in ASKED:
-        upstream.will(up.stream(*up.text_stream()) if body.get("stream") else up.answer())
+        server.upstream.will(up.stream(*up.text_stream()) if body.get("stream") else up.answer())
         status, data, _ = await send(server, path, {"model": "SvcLLM", **body}, **headers)
         assert status == 200, data
-    upstream.will(up.answer())
+    server.upstream.will(up.answer())
     await send(server, CHAT, {"model": "SvcLLM", "messages": HELLO})
     async with opened(server, X_Session_Id="77-1") as socket:
-        upstream.will(up.stream(*up.text_stream()))
+        server.upstream.will(up.stream(*up.text_stream()))
         await socket.create(input="hi", user="9b-2c")
         while (event := await socket.event()) is not None and event["type"] not in ENDS:
             pass
@@ -67,7 +65,7 @@ async def test_every_route_names_the_same_user_and_session(
     assert session["session"] in capsys.readouterr().out
 
 
-async def test_a_run_in_the_background_is_its_users_too(server: InProcessGateway, upstream: Upstream) -> None:
+async def test_a_run_in_the_background_is_its_users_too(server: Gateway, upstream: Upstream) -> None:
     upstream.will(up.stream(*up.text_stream()))
     body = {"model": "SvcLLM", "input": "hi", "background": True, "user": "jane"}
     _, begun, _ = await send(server, RESPONSES, body)

@@ -3,19 +3,17 @@
 import pytest
 
 from tests.support.asking import OFF, call_tool, send
-from tests.support.gateways import StartGateway
+from tests.support.gateways import Serve
 from tests.support.websites import Site, page, serving
 
 PASSWORD = "-".join(["not", "a", "secret", "really"])
 
 
 @pytest.mark.slow
-async def test_search_says_that_it_can_be_retried_and_pages_are_read_without_being_stored(
-    start_gateway: StartGateway,
-) -> None:
+async def test_search_says_that_it_can_be_retried_and_pages_are_read_without_being_stored(serve: Serve) -> None:
     async with serving(Site({"/": page("Zebra", "Words about a zebra. " * 9)})) as site:
         toml = f'[web]\nallow_private = ["{site.address}"]\n[index]\nbackend = "postgres"\n'
-        server = await start_gateway(
+        server = await serve(
             toml + 'postgres_url = { credential = "PG" }\n' + OFF,
             GATEWAY_CREDENTIAL_PG=f"postgresql://gateway:{PASSWORD}@127.0.0.1:1/gateway",
         )

@@ -10,7 +10,7 @@ from gateway.cli.client_config import ClientSettings, client_text
 from tests.flows.test_coding_agents import EXEC, model, output_of, server, tool_results
 from tests.support import upstream as up
 from tests.support.asking import toml
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.gateways import Gateway, Serve
 from tests.support.model_clients import agent
 from tests.support.upstream import Exchange, Upstream
 
@@ -19,11 +19,11 @@ __all__ = ["server"]  # a fixture
 WORDS = ("search", "extract", "crawl", "map", "search_status")
 
 
-def printed(name: str, gateway: InProcessGateway) -> str:
+def printed(name: str, gateway: Gateway) -> str:
     return client_text(name, ClientSettings(gateway.url, "SvcLLM", 32_000, None))
 
 
-async def test_codex_runs_with_what_is_printed(server: InProcessGateway, upstream: Upstream, tmp_path: Path) -> None:
+async def test_codex_runs_with_what_is_printed(server: Gateway, upstream: Upstream, tmp_path: Path) -> None:
     codex, seen = agent("@openai", "codex-*/vendor/*/bin/codex"), list[Any]()
     upstream.will(model(seen, ("search_status", "{}")))
     home = tmp_path / "codex"
@@ -40,9 +40,7 @@ async def test_codex_runs_with_what_is_printed(server: InProcessGateway, upstrea
     assert requests and all('"WS"' in line for line in requests)  # over one socket, without a retry
 
 
-async def test_the_tools_of_codex_keep_their_names_before_a_native_upstream(
-    start_gateway: StartGateway, upstream: Upstream, tmp_path: Path
-) -> None:
+async def test_the_tools_of_codex_keep_their_names_before_a_native_upstream(serve: Serve, tmp_path: Path) -> None:
     """Codex asks for web search in each request: where the gateway runs it, the request goes by chat."""
     codex, seen = agent("@openai", "codex-*/vendor/*/bin/codex"), list[Any]()
 
@@ -57,8 +55,8 @@ async def test_the_tools_of_codex_keep_their_names_before_a_native_upstream(
             item = {"type": "function_call", "id": "fc_1", "call_id": "c1", "arguments": "{}", **named}
         await up.stream(*up.response_stream(up.response(item)))(exchange)
 
-    upstream.will(script)
-    server = await start_gateway(toml(upstream, responses="'native'") + "[hosted_search]\nnative = 'upstream'\n")
+    serve.upstream.will(script)
+    server = await serve(toml(serve.upstream, responses="'native'") + "[hosted_search]\nnative = 'upstream'\n")
     home = tmp_path / "codex"
     home.mkdir()
     (home / "config.toml").write_text(printed("codex", server).split("# Then")[0])
@@ -70,7 +68,7 @@ async def test_the_tools_of_codex_keep_their_names_before_a_native_upstream(
     assert "server_version" in str(output)
 
 
-async def test_opencode_runs_with_what_is_printed(server: InProcessGateway, upstream: Upstream, tmp_path: Path) -> None:
+async def test_opencode_runs_with_what_is_printed(server: Gateway, upstream: Upstream, tmp_path: Path) -> None:
     opencode, seen = agent("opencode-linux-x64", "bin/opencode"), list[Any]()
     upstream.will(model(seen, ("search_status", "{}")))
     text = printed("opencode", server)

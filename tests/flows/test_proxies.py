@@ -44,9 +44,8 @@ def nginx(folder: Path, port: int, gateway: int) -> list[str]:
     text = documented("nginx").replace("127.0.0.1:8080", f"127.0.0.1:{gateway}")
     text = text.replace("listen 8443", f"listen 127.0.0.1:{port}")
     text = text.replace("/etc/nginx/gateway", f"{folder}/gateway")
-    paths = "".join(
-        f"{each}_temp_path {folder}/{each};\n" for each in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    )
+    names = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    paths = "".join(f"{each}_temp_path {folder}/{each};\n" for each in names)
     head = f"daemon off;\npid {folder}/pid;\nerror_log stderr;\nevents {{}}\n"
     (folder / "nginx.conf").write_text(f"{head}http {{\naccess_log off;\n{paths}{text}}}\n")
     return ["nginx", "-p", str(folder), "-e", "stderr", "-c", str(folder / "nginx.conf")]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.gateways import InProcessGateway, StartGateway, start_process
+from tests.support.gateways import Gateway, Serve, start_process
 
 CHAT = "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
 CANARY = "canary7f3a9c"
@@ -15,11 +15,11 @@ STATUS = {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "websearc
 
 
 @pytest.fixture
-async def server(start_gateway: StartGateway) -> InProcessGateway:
-    return await start_gateway()
+async def server(serve: Serve) -> Gateway:
+    return await serve()
 
 
-async def spoken(server: InProcessGateway, piece: str | bytes) -> bytes:
+async def spoken(server: Gateway, piece: str | bytes) -> bytes:
     """What the gateway answers until it closes the connection."""
     async with asyncio.timeout(10):
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
@@ -30,7 +30,7 @@ async def spoken(server: InProcessGateway, piece: str | bytes) -> bytes:
             writer.transport.abort()
 
 
-async def answered(server: InProcessGateway, request: str) -> bytes:
+async def answered(server: Gateway, request: str) -> bytes:
     """One answer; the connection may stay open for the rest of a body that never comes."""
     async with asyncio.timeout(10):
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
@@ -61,9 +61,7 @@ MALFORMED: dict[str, str | bytes] = {
 
 
 @pytest.mark.parametrize("name", MALFORMED)
-async def test_malformed_requests_get_one_fixed_answer_and_a_closed_connection(
-    server: InProcessGateway, name: str
-) -> None:
+async def test_malformed_requests_get_one_fixed_answer_and_a_closed_connection(server: Gateway, name: str) -> None:
     status, head, body = parts(await spoken(server, MALFORMED[name]))
     assert status == 400
     assert body["error"]["code"] == "bad_request"
@@ -73,7 +71,7 @@ async def test_malformed_requests_get_one_fixed_answer_and_a_closed_connection(
     assert CANARY not in str(body) + server.log_text(), "nothing of the request is repeated"
 
 
-async def test_what_follows_a_malformed_request_is_not_run(server: InProcessGateway) -> None:
+async def test_what_follows_a_malformed_request_is_not_run(server: Gateway) -> None:
     models = f"GET /v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {server.key}\r\n\r\n"
     answer = await spoken(server, "BROKEN\r\n\r\n" + models)
     assert answer.count(b"HTTP/1.") == 2  # the status line, and the words of the one answer
@@ -81,26 +79,26 @@ async def test_what_follows_a_malformed_request_is_not_run(server: InProcessGate
 
 
 @pytest.mark.parametrize("version", ["HTTP/2.0", ""])
-async def test_other_versions_are_505_and_closed(server: InProcessGateway, version: str) -> None:
+async def test_other_versions_are_505_and_closed(server: Gateway, version: str) -> None:
     request = f"GET /v1/models {version}".rstrip() + f"\r\nHost: x\r\nAuthorization: Bearer {server.key}\r\n\r\n"
     status, _, body = parts(await spoken(server, request if version else "GET /v1/models\r\n\r\n"))
     assert (status, body["error"]["code"]) == (505, "unsupported_protocol")
 
 
-async def test_other_transfer_codings_are_501_and_closed(server: InProcessGateway) -> None:
+async def test_other_transfer_codings_are_501_and_closed(server: Gateway) -> None:
     request = f"{CHAT}Authorization: Bearer {server.key}\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"
     status, _, body = parts(await spoken(server, request))
     assert (status, body["error"]["code"]) == (501, "unsupported_transfer_encoding")
 
 
-async def test_a_client_that_waits_for_continue_learns_of_its_wrong_key_first(server: InProcessGateway) -> None:
+async def test_a_client_that_waits_for_continue_learns_of_its_wrong_key_first(server: Gateway) -> None:
     expect = "Expect: 100-continue\r\nContent-Length: 2\r\nConnection: close\r\n\r\n"
     status, head, _ = parts(await answered(server, f"{CHAT}Authorization: Bearer wrong\r\n{expect}"))
     assert status == 401
     assert b"100 Continue" not in head
 
 
-async def test_a_client_that_waits_for_continue_gets_it_and_is_answered(server: InProcessGateway) -> None:
+async def test_a_client_that_waits_for_continue_gets_it_and_is_answered(server: Gateway) -> None:
     expect = "Expect: 100-continue\r\nContent-Length: 2\r\nConnection: close\r\n\r\n"
     async with asyncio.timeout(10):
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
@@ -115,17 +113,15 @@ async def test_a_client_that_waits_for_continue_gets_it_and_is_answered(server: 
 
 
 @pytest.mark.slow
-async def test_silent_and_half_spoken_connections_are_closed_in_time(start_gateway: StartGateway) -> None:
-    server = await start_gateway("[server]\nheader_timeout_s = 0.5\n")
+async def test_silent_and_half_spoken_connections_are_closed_in_time(serve: Serve) -> None:
+    server = await serve("[server]\nheader_timeout_s = 0.5\n")
     assert await spoken(server, b"") == b""
     assert await spoken(server, b"GET /v1/models HTTP/1.1\r\nHost: x\r\nX: ") == b""
 
 
 @pytest.mark.slow
-async def test_an_idle_connection_outlives_the_headers_time_and_a_late_second_header_does_not(
-    start_gateway: StartGateway,
-) -> None:
-    server = await start_gateway("[server]\nheader_timeout_s = 0.4\nkeep_alive_s = 30\n")
+async def test_an_idle_connection_outlives_the_headers_time_and_a_late_second_header_does_not(serve: Serve) -> None:
+    server = await serve("[server]\nheader_timeout_s = 0.4\nkeep_alive_s = 30\n")
     request = f"GET /v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {server.key}\r\n\r\n".encode()
     async with asyncio.timeout(10):
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
@@ -139,13 +135,13 @@ async def test_an_idle_connection_outlives_the_headers_time_and_a_late_second_he
         writer.transport.abort()
 
 
-async def test_an_idle_connection_is_closed_at_its_time(start_gateway: StartGateway) -> None:
-    server = await start_gateway("[server]\nkeep_alive_s = 0.3\n")
+async def test_an_idle_connection_is_closed_at_its_time(serve: Serve) -> None:
+    server = await serve("[server]\nkeep_alive_s = 0.3\n")
     request = f"GET /v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {server.key}\r\n\r\n"
     assert (await spoken(server, request)).startswith(b"HTTP/1.1 200")
 
 
-async def test_bytes_that_are_no_text_are_a_wrong_key_like_any_other(server: InProcessGateway) -> None:
+async def test_bytes_that_are_no_text_are_a_wrong_key_like_any_other(server: Gateway) -> None:
     head = b"GET /v1/models HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer \xff\xfe\xe9\r\n\r\n"
     status, _, body = parts(await spoken(server, head))
     assert (status, body["error"]["code"]) == (401, "invalid_api_key")

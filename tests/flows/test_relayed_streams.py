@@ -10,7 +10,7 @@ from gateway.web.http_sink import HttpSink
 from tests.support import upstream as up
 from tests.support.asking import CHAT, MESSAGES, RESPONSES, ask_stream, said
 from tests.support.doors import told_by
-from tests.support.gateways import InProcessGateway, StartGateway, upstream_toml
+from tests.support.gateways import Gateway, Serve, upstream_toml
 from tests.support.hosted_checks import check_events, check_response, plain
 from tests.support.hosted_search import message_of, respond, round_of, scene, search, visible
 from tests.support.upstream import Exchange, Script, Upstream
@@ -49,7 +49,7 @@ def in_steps(pieces: list[bytes], last: bytes = b"0\r\n\r\n", stays_s: float = 0
     return script
 
 
-async def events_of(server: InProcessGateway, **fields: Any) -> list[Any]:
+async def events_of(server: Gateway, **fields: Any) -> list[Any]:
     """The events of one answer; None stands for its clean end."""
     status, events = await ask_stream(server, **fields)
     assert status == 200
@@ -71,10 +71,8 @@ CUTS = {
 
 
 @pytest.mark.parametrize("cut", CUTS)
-async def test_a_relayed_answer_is_the_same_wherever_it_is_cut(
-    server: InProcessGateway, upstream: Upstream, at_once: list[int], cut: str
-) -> None:
-    upstream.will(in_steps(CUTS[cut]))
+async def test_a_relayed_answer_is_the_same_wherever_it_is_cut(server: Gateway, at_once: list[int], cut: str) -> None:
+    server.upstream.will(in_steps(CUTS[cut]))
     events = await events_of(server)
     assert said(events) == "".join(TEXTS) and events[-1] is None
     assert sum(at_once) > 20, "most of it went the short way"
@@ -88,10 +86,10 @@ SAID = {"balanced": "[EMAIL_1] ", "reversible": "jane@posthaus.org "}
 @pytest.mark.parametrize("cut", [0, 150])
 @pytest.mark.parametrize("profile", SAID)
 async def test_a_masked_stream_goes_the_same_way_and_nothing_found_in_it_does(
-    start_gateway: StartGateway, upstream: Upstream, at_once: list[int], profile: str, cut: int
+    serve: Serve, upstream: Upstream, at_once: list[int], profile: str, cut: int
 ) -> None:
     more = f'[sanitize]\nroutes = ["chat"]\nprofile = "{profile}"\n[guardrail]\nenabled = "off"\n'
-    server = await start_gateway(upstream_toml(upstream.url) + more)
+    server = await serve(upstream_toml(upstream.url) + more)
     whole = b"".join(up.text_stream(MASKED))
     pieces = [whole[start : start + cut] for start in range(0, len(whole), cut)] if cut else up.text_stream(MASKED)
     upstream.will(in_steps(pieces))
@@ -101,13 +99,11 @@ async def test_a_masked_stream_goes_the_same_way_and_nothing_found_in_it_does(
     assert sum(at_once) > 20 and events[-1] is None
 
 
-async def test_a_blocked_finding_on_the_short_way_ends_the_stream_at_once(
-    start_gateway: StartGateway, upstream: Upstream, at_once: list[int]
-) -> None:
+async def test_a_blocked_finding_on_the_short_way_ends_the_stream_at_once(serve: Serve, at_once: list[int]) -> None:
     more = '[sanitize]\nroutes = ["chat"]\n[sanitize.actions.responses]\nSECRET = "block"\n'
-    server = await start_gateway(upstream_toml(upstream.url) + more)
+    server = await serve(upstream_toml(serve.upstream.url) + more)
     begun = up.text_stream([*TEXTS, "the key is ", TOKEN + " and", " more ", "words ", "here "])[:-3]
-    upstream.will(in_steps(begun, b"", stays_s=30))  # it would be waited for
+    serve.upstream.will(in_steps(begun, b"", stays_s=30))  # it would be waited for
     events = await events_of(server)
     assert said(events) == "".join(TEXTS) + "the key is " and sum(at_once) > 20
     assert events[-2]["choices"][0]["finish_reason"] == "content_filter"
@@ -125,7 +121,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_a_stream_that_breaks_while_it_is_relayed_ends_with_an_error(
-    server: InProcessGateway, upstream: Upstream, at_once: list[int], fault: str
+    server: Gateway, upstream: Upstream, at_once: list[int], fault: str
 ) -> None:
     last, words = FAULTS[fault]
     upstream.will(in_steps(BEGUN, last))
@@ -135,7 +131,7 @@ async def test_a_stream_that_breaks_while_it_is_relayed_ends_with_an_error(
 
 
 async def test_a_connection_that_is_lost_while_it_is_relayed_ends_with_an_error(
-    server: InProcessGateway, upstream: Upstream, at_once: list[int]
+    server: Gateway, upstream: Upstream, at_once: list[int]
 ) -> None:
     async def script(exchange: Exchange) -> None:
         await in_steps(BEGUN, b"")(exchange)
@@ -147,7 +143,7 @@ async def test_a_connection_that_is_lost_while_it_is_relayed_ends_with_an_error(
 
 
 async def test_what_a_full_client_cannot_take_at_once_goes_the_long_way_in_its_order(
-    server: InProcessGateway, upstream: Upstream, at_once: list[int], monkeypatch: pytest.MonkeyPatch
+    server: Gateway, upstream: Upstream, at_once: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     turns = itertools.cycle((True, False, False))
     monkeypatch.setattr(HttpSink, "is_free", lambda sink: next(turns))
@@ -157,7 +153,7 @@ async def test_what_a_full_client_cannot_take_at_once_goes_the_long_way_in_its_o
 
 
 async def test_a_relayed_stream_ends_with_its_key(
-    server: InProcessGateway, upstream: Upstream, at_once: list[int], monkeypatch: pytest.MonkeyPatch
+    server: Gateway, upstream: Upstream, at_once: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from gateway.access.keys import Keys
 
@@ -169,12 +165,12 @@ async def test_a_relayed_stream_ends_with_its_key(
 
 
 async def test_a_relayed_stream_ends_where_the_budget_of_its_key_ends(
-    start_gateway: StartGateway, upstream: Upstream, at_once: list[int], monkeypatch: pytest.MonkeyPatch
+    serve: Serve, upstream: Upstream, at_once: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     toml = upstream_toml(upstream.url) + "[limits]\ntokens_per_day = 700\n"
     ends = list[str]()
     for is_direct in (True, False):
-        server = await start_gateway(toml)
+        server = await serve(toml)
         if not is_direct:
             monkeypatch.setattr(HttpSink, "is_free", lambda sink: False)
             at_once.clear()
@@ -186,7 +182,6 @@ async def test_a_relayed_stream_ends_where_the_budget_of_its_key_ends(
     assert ends[0] == ends[1] and 1_000 < len(ends[0]) < 5_000
 
 
-SCOPES = ["chat", "responses", "messages", "web-search"]
 SEARCHES = {"tools": [{"type": "web_search"}]}
 SEARCH = [{"type": "web_search_20250305", "name": "web_search"}]
 TRANSLATED: dict[str, tuple[str, dict[str, Any]]] = {
@@ -200,11 +195,9 @@ TRANSLATED: dict[str, tuple[str, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("cut", ["events", "150 bytes"])
 @pytest.mark.parametrize("kind", TRANSLATED)
-async def test_a_translated_answer_goes_the_same_way(
-    start_gateway: StartGateway, upstream: Upstream, at_once: list[int], kind: str, cut: str
-) -> None:
-    server = await start_gateway(upstream_toml(upstream.url), scopes=SCOPES)
-    upstream.will(in_steps(CUTS[cut]))
+async def test_a_translated_answer_goes_the_same_way(serve: Serve, at_once: list[int], kind: str, cut: str) -> None:
+    server = await serve(upstream_toml(serve.upstream.url))
+    serve.upstream.will(in_steps(CUTS[cut]))
     path, more = TRANSLATED[kind]
     told = await told_by(server, path, stream=True, **more)
     assert told.text == "".join(TEXTS)
@@ -215,11 +208,9 @@ async def test_a_translated_answer_goes_the_same_way(
         assert item["content"][0]["text"] == "".join(TEXTS)
 
 
-async def test_a_masked_translation_goes_the_long_way(
-    start_gateway: StartGateway, upstream: Upstream, at_once: list[int]
-) -> None:
+async def test_a_masked_translation_goes_the_long_way(serve: Serve, upstream: Upstream, at_once: list[int]) -> None:
     more = '[sanitize]\nroutes = ["responses"]\n[guardrail]\nenabled = "off"\n'
-    server = await start_gateway(upstream_toml(upstream.url) + more)
+    server = await serve(upstream_toml(upstream.url) + more)
     upstream.will(in_steps(up.text_stream(["the key is gh", TOKEN[2:20], TOKEN[20:] + " ", *TEXTS])))
     told = await told_by(server, RESPONSES, stream=True)
     assert "[REDACTED:SECRET]" in told.text and TOKEN[8:30] not in told.shown and not at_once
@@ -232,18 +223,13 @@ WORDS = [*EVENTS[:2], *[up.chunk({"content": "a few more words "})] * 500, *EVEN
 @pytest.mark.parametrize("ends", [*FAULTS, "its budget"])
 @pytest.mark.parametrize("kind", ["responses with web search", "messages", "chat with web search"])
 async def test_a_translated_answer_ends_alike_on_both_ways(
-    start_gateway: StartGateway,
-    upstream: Upstream,
-    at_once: list[int],
-    monkeypatch: pytest.MonkeyPatch,
-    kind: str,
-    ends: str,
+    serve: Serve, upstream: Upstream, at_once: list[int], monkeypatch: pytest.MonkeyPatch, kind: str, ends: str
 ) -> None:
     path, more = TRANSLATED[kind]
     limits = "[limits]\ntokens_per_day = 1500\n" if ends == "its budget" else ""
     seen = list[tuple[str, list[Any]]]()
     for is_direct in (True, False):
-        server = await start_gateway(upstream_toml(upstream.url) + limits, scopes=SCOPES)
+        server = await serve(upstream_toml(upstream.url) + limits)
         if not is_direct:
             monkeypatch.setattr(HttpSink, "is_free", lambda sink: False)
             at_once.clear()
@@ -263,26 +249,16 @@ def kind_of(event: Any) -> list[Any]:
 
 
 CITING = [
-    "Well: ",
-    "so ",
-    "x [",
-    "1] 里昂 ",
-    "and ",
-    "([b](https://b.example",
-    ".org/lyon))",
-    " 👩\u200d👩\u200d👧 ",
-    "[2",
-    "]",
-    " then ",
-    "end.",
-]
+    "Well: ", "so ", "x [", "1] 里昂 ", "and ", "([b](https://b.example", ".org/lyon))", " 👩\u200d👩\u200d👧 ", "[2",
+    "]", " then ", "end.",
+]  # fmt: skip
 
 
 async def test_citations_keep_their_places_on_both_ways(
-    start_gateway: StartGateway, at_once: list[int], monkeypatch: pytest.MonkeyPatch
+    serve: Serve, at_once: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = []
-    async with scene(start_gateway) as stage:
+    async with scene(serve) as stage:
         for is_direct in (True, False):
             if not is_direct:
                 monkeypatch.setattr(HttpSink, "is_free", lambda sink: False)

@@ -6,11 +6,12 @@ from typing import Any
 import openai
 import orjson
 import pytest
+from openai import AsyncOpenAI
 from openai.types.responses import ResponseOutputMessage
 
 from tests.support import upstream as up
 from tests.support.asking import ask, send
-from tests.support.gateways import InProcessGateway
+from tests.support.gateways import Gateway
 from tests.support.sockets import TEXT_EVENTS
 from tests.support.upstream import Upstream
 
@@ -18,26 +19,24 @@ TOOL = {"type": "function", "name": "add", "description": "adds", "parameters": 
 LIMIT_S = 10
 
 
-def call_chunks(number: int = 0, call_id: str = "c1", name: str = "add") -> list[bytes]:
-    first = {"index": number, "id": call_id, "type": "function", "function": {"name": name, "arguments": ""}}
-    parts = [{"index": number, "function": {"arguments": piece}} for piece in ('{"a"', ":1}")]
-    return [up.chunk({"tool_calls": [each]}) for each in (first, *parts)]
+def call_chunks(number: int = 0, call_id: str = "c1") -> list[bytes]:
+    return up.call_chunks(up.called("add", '{"a":1}', call_id), 4, number)
 
 
-async def streamed(client: openai.AsyncOpenAI, **body: Any) -> tuple[list[Any], Any]:
+async def streamed(client: AsyncOpenAI, **body: Any) -> tuple[list[Any], Any]:
     """All events through the client's own state machine, and its final response."""
     async with asyncio.timeout(LIMIT_S), client.responses.stream(model="SvcLLM", **body) as stream:
         events = [event async for event in stream]
         return events, await stream.get_final_response()
 
 
-async def raw_events(client: openai.AsyncOpenAI, **body: Any) -> list[Any]:
+async def raw_events(client: AsyncOpenAI, **body: Any) -> list[Any]:
     async with asyncio.timeout(LIMIT_S):
         stream = await client.responses.create(model="SvcLLM", stream=True, **body)
         return [event async for event in stream]
 
 
-async def test_a_text_is_a_whole_response_object(client: openai.AsyncOpenAI, upstream: Upstream) -> None:
+async def test_a_text_is_a_whole_response_object(client: AsyncOpenAI, upstream: Upstream) -> None:
     upstream.will(up.answer())
     response = await client.responses.create(model="SvcLLM", input="hello", instructions="be brief", user="u1")
     assert response.output_text == "Hello there" and response.status == "completed" and response.model == "SvcLLM"
@@ -53,7 +52,7 @@ async def test_a_text_is_a_whole_response_object(client: openai.AsyncOpenAI, ups
     assert [m["role"] for m in sent["messages"]] == ["system", "user"] and sent["user"].startswith("user_")
 
 
-async def test_a_streamed_text_has_the_exact_sequence(client: openai.AsyncOpenAI, upstream: Upstream) -> None:
+async def test_a_streamed_text_has_the_exact_sequence(client: AsyncOpenAI, upstream: Upstream) -> None:
     upstream.will(up.stream(*up.text_stream(["Hel", "lo"])))
     events = await raw_events(client, input="hello")
     assert [event.type for event in events] == TEXT_EVENTS
@@ -79,7 +78,7 @@ TEXTS_AND_CALLS: dict[str, tuple[list[bytes], list[str]]] = {
 
 @pytest.mark.parametrize("case", TEXTS_AND_CALLS)
 async def test_the_clients_own_accumulator_follows_texts_and_calls(
-    client: openai.AsyncOpenAI, upstream: Upstream, case: str
+    client: AsyncOpenAI, upstream: Upstream, case: str
 ) -> None:
     chunks, kinds = TEXTS_AND_CALLS[case]
     upstream.will(up.stream(*chunks, up.usage_chunk(), up.DONE))
@@ -95,7 +94,7 @@ async def test_the_clients_own_accumulator_follows_texts_and_calls(
 
 @pytest.mark.parametrize(("finish", "reason"), [("length", "max_output_tokens"), ("content_filter", "content_filter")])
 async def test_a_cut_answer_is_incomplete_with_its_reason(
-    client: openai.AsyncOpenAI, upstream: Upstream, finish: str, reason: str
+    client: AsyncOpenAI, upstream: Upstream, finish: str, reason: str
 ) -> None:
     upstream.will(up.answer(up.completion("Hel", finish)), up.stream(*up.text_stream(["Hel"], finish)))
     whole = await client.responses.create(model="SvcLLM", input="hello")
@@ -110,7 +109,7 @@ async def test_a_cut_answer_is_incomplete_with_its_reason(
         assert response.usage is not None and response.usage.output_tokens == 2
 
 
-async def test_a_late_failure_is_an_error_then_failed(server: InProcessGateway, upstream: Upstream) -> None:
+async def test_a_late_failure_is_an_error_then_failed(server: Gateway, upstream: Upstream) -> None:
     upstream.will(up.stream(up.chunk({"content": "Hel"}), end=False))
     body = {"model": "SvcLLM", "input": "x", "stream": True}
     _, events, _ = await send(server, "/v1/responses", body)
@@ -122,9 +121,8 @@ async def test_a_late_failure_is_an_error_then_failed(server: InProcessGateway, 
     assert failed["status"] == "failed" and failed["error"]["message"] and failed["id"] == events[0]["response"]["id"]
 
 
-async def test_tools_go_both_ways_and_calls_are_merged(client: openai.AsyncOpenAI, upstream: Upstream) -> None:
-    call = {"id": "c9", "type": "function", "function": {"name": "add", "arguments": '{"a":1}'}}
-    upstream.will(up.answer(up.completion(None, "tool_calls", tool_calls=[call])))
+async def test_tools_go_both_ways_and_calls_are_merged(client: AsyncOpenAI, upstream: Upstream) -> None:
+    upstream.will(up.answer(up.completion(None, "tool_calls", tool_calls=[up.called("add", '{"a":1}', "c9")])))
     items: list[Any] = [
         {"role": "user", "content": "add"},
         {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Yes."}]},
@@ -151,15 +149,13 @@ async def test_tools_go_both_ways_and_calls_are_merged(client: openai.AsyncOpenA
 ADD = {"type": "function", "function": {"name": "add"}}
 
 
-async def test_tools_that_are_left_out_are_named_in_a_header_that_nothing_can_be_put_into(
-    server: InProcessGateway, upstream: Upstream
-) -> None:
+async def test_tools_that_are_left_out_are_named_in_a_header_that_nothing_can_be_put_into(server: Gateway) -> None:
     for kinds, named in (
         (["file_search", "file_search", "computer"], "file_search, computer"),
         (["a\r\nSet-Cookie: x=y", "\x00", "ä"], "aSet-Cookiexy, unnamed"),
         ([f"tool{number}" for number in range(256)], ", ".join(f"tool{number}" for number in range(8)) + " and more"),
     ):
-        upstream.will(up.answer(up.completion("done")))
+        server.upstream.will(up.answer(up.completion("done")))
         status, _, headers = await ask(server, "/v1/responses", input="x", tools=[{"type": kind} for kind in kinds])
         assert (status, headers["X-Gateway-Warning"]) == (200, f"tools not available here were left out: {named}")
         assert "Set-Cookie" not in headers
@@ -177,10 +173,8 @@ async def test_tools_that_are_left_out_are_named_in_a_header_that_nothing_can_be
         ("required", "required"),
     ],
 )
-async def test_a_tool_choice_is_shown_in_this_routes_form(
-    server: InProcessGateway, upstream: Upstream, given: Any, shown: Any
-) -> None:
-    upstream.will(up.answer())
+async def test_a_tool_choice_is_shown_in_this_routes_form(server: Gateway, given: Any, shown: Any) -> None:
+    server.upstream.will(up.answer())
     nested = {"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}
     status, data, _ = await ask(server, "/v1/responses", input="x", tools=[nested], tool_choice=given)
     assert status == 200 and data["tool_choice"] == shown
@@ -190,7 +184,7 @@ async def test_a_tool_choice_is_shown_in_this_routes_form(
 
 
 async def test_stored_responses_are_found_again_by_their_own_key_alone(
-    server: InProcessGateway, client: openai.AsyncOpenAI, upstream: Upstream
+    server: Gateway, client: AsyncOpenAI, upstream: Upstream
 ) -> None:
     stranger = server.make_key("responses")
     upstream.will(up.answer(up.completion("One")), up.answer(up.completion("Two")))
@@ -208,7 +202,7 @@ async def test_stored_responses_are_found_again_by_their_own_key_alone(
     with pytest.raises(openai.NotFoundError) as unknown:
         await client.responses.create(model="SvcLLM", input=[{"type": "item_reference", "id": "msg_none"}])
     assert (unknown.value.code, unknown.value.param) == ("item_not_found", "input[0].id")
-    async with openai.AsyncOpenAI(base_url=server.url + "/v1", api_key=stranger, max_retries=0) as other:
+    async with AsyncOpenAI(base_url=server.url + "/v1", api_key=stranger, max_retries=0) as other:
         with pytest.raises(openai.NotFoundError):
             await other.responses.retrieve(first.id)
         with pytest.raises(openai.BadRequestError) as refused:

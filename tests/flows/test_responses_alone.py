@@ -4,7 +4,7 @@ import pytest
 
 from tests.support import upstream as up
 from tests.support.asking import toml
-from tests.support.gateways import StartGateway
+from tests.support.gateways import Serve
 from tests.support.talks import Talk
 from tests.support.upstream import Exchange, Upstream
 
@@ -16,7 +16,7 @@ CALL = {"id": "fc_1", "type": "function_call", "call_id": "call_1", "name": "wea
 @pytest.mark.parametrize("stream", [False, True, "without deltas"], ids=["whole", "stream", "stream-without-deltas"])
 @pytest.mark.parametrize("route", ["chat", "responses", "messages"])
 async def test_a_turn_with_a_call_is_answered_and_its_reasoning_goes_back(
-    start_gateway: StartGateway, upstream: Upstream, route: str, stream: bool | str
+    serve: Serve, upstream: Upstream, route: str, stream: bool | str
 ) -> None:
     async def script(exchange: Exchange) -> None:
         if exchange.seen.path.endswith("chat/completions"):
@@ -31,7 +31,7 @@ async def test_a_turn_with_a_call_is_answered_and_its_reasoning_goes_back(
         else:
             await up.answer(whole)(exchange)
 
-    server = await start_gateway(toml(upstream, responses="'native'"))
+    server = await serve(toml(upstream, responses="'native'"))
     upstream.will(script)
     talk = Talk(server, route, stream=bool(stream))
     first = await talk.say("How is the weather?")

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support import upstream as up
 from tests.support.asking import ask, send, toml
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.gateways import Gateway, Serve
 from tests.support.upstream import Upstream
 
 DONE = up.response("Hello")
@@ -15,8 +15,8 @@ DONE = up.response("Hello")
 
 
 @pytest.fixture
-async def native(start_gateway: StartGateway, upstream: Upstream) -> InProcessGateway:
-    return await start_gateway(toml(upstream, responses="'native'"))
+async def native(serve: Serve, upstream: Upstream) -> Gateway:
+    return await serve(toml(upstream, responses="'native'"))
 
 
 def good_stream() -> list[bytes]:
@@ -37,13 +37,13 @@ def bare_stream() -> list[bytes]:
     ]
 
 
-async def read(server: InProcessGateway, **body: Any) -> list[Any]:
+async def read(server: Gateway, **body: Any) -> list[Any]:
     status, events, _ = await send(server, "/v1/responses", {"model": "SvcLLM", "stream": True, **body})
     assert status == 200, events
     return list(events)
 
 
-async def test_a_whole_answer_is_mended_and_stored_here(native: InProcessGateway, upstream: Upstream) -> None:
+async def test_a_whole_answer_is_mended_and_stored_here(native: Gateway, upstream: Upstream) -> None:
     text = '{"a": 1}'
     upstream.will(up.answer(up.response(text)))
     body = {"input": "hi", "user": "me", "response_format": {"type": "json_object"}, "api_key": "no"}
@@ -61,20 +61,16 @@ async def test_a_whole_answer_is_mended_and_stored_here(native: InProcessGateway
 
 
 @pytest.mark.parametrize("field", [{"stop": ["x"]}, {"presence_penalty": 1}])
-async def test_fields_that_responses_lacks_go_through_chat(
-    native: InProcessGateway, upstream: Upstream, field: dict[str, Any]
-) -> None:
-    upstream.will(up.answer())
+async def test_fields_that_responses_lacks_go_through_chat(native: Gateway, field: dict[str, Any]) -> None:
+    native.upstream.will(up.answer())
     status, data, _ = await ask(native, "/v1/responses", input="hi", **field)
-    assert status == 200 and upstream.last.path == "/v1/chat/completions"
+    assert status == 200 and native.upstream.last.path == "/v1/chat/completions"
     assert data["output"][0]["content"][0]["text"] == "Hello there"
 
 
 @pytest.mark.parametrize("pieces", [good_stream(), bare_stream()], ids=["well behaved", "bare"])
-async def test_a_stream_has_one_id_an_item_and_numbers_without_gaps(
-    native: InProcessGateway, upstream: Upstream, pieces: list[bytes]
-) -> None:
-    upstream.will(up.stream(*pieces))
+async def test_a_stream_has_one_id_an_item_and_numbers_without_gaps(native: Gateway, pieces: list[bytes]) -> None:
+    native.upstream.will(up.stream(*pieces))
     events = await read(native, input="hi")
     assert [e["sequence_number"] for e in events] == list(range(len(events)))
     assert [e["type"] for e in events[:2]] == ["response.created", "response.in_progress"]
@@ -96,9 +92,7 @@ async def test_a_stream_has_one_id_an_item_and_numbers_without_gaps(
     ],
     ids=["cut", "error", "failed", "nonsense"],
 )
-async def test_a_late_failure_is_an_error_then_failed(
-    native: InProcessGateway, upstream: Upstream, tail: list[bytes]
-) -> None:
+async def test_a_late_failure_is_an_error_then_failed(native: Gateway, upstream: Upstream, tail: list[bytes]) -> None:
     upstream.will(up.stream(*good_stream()[:5], *tail))
     events = await read(native, input="hi")
     assert [e["type"] for e in events[-2:]] == ["error", "response.failed"]
@@ -106,10 +100,8 @@ async def test_a_late_failure_is_an_error_then_failed(
     assert events[-1]["response"]["status"] == "failed" and events[-1]["response"]["error"]["message"]
 
 
-async def test_a_blocked_stream_ends_incomplete_in_its_own_numbers(
-    start_gateway: StartGateway, upstream: Upstream
-) -> None:
-    server = await start_gateway(
+async def test_a_blocked_stream_ends_incomplete_in_its_own_numbers(serve: Serve, upstream: Upstream) -> None:
+    server = await serve(
         toml(upstream, responses="'native'")
         + '[guardrail]\nenabled = "off"\n[sanitize]\nroutes = ["responses"]\n'
         + '[sanitize.actions.responses]\nCREDIT_CARD = "block"\n'
@@ -141,13 +133,11 @@ name = 'Other'
 
 @pytest.mark.parametrize("how", ["native", "translate"])
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
-async def test_a_fallback_answers_whichever_way_it_is_asked(
-    start_gateway: StartGateway, upstream: Upstream, how: str, streamed: bool
-) -> None:
+async def test_a_fallback_answers_whichever_way_it_is_asked(serve: Serve, how: str, streamed: bool) -> None:
     async with up.scripted_upstream() as other:
-        own = toml(upstream, responses="'native'", more="fallback = ['Other']\n")
-        server = await start_gateway(own + OWN.format(url=other.url, how=how))
-        upstream.will(up.answer({"error": {"message": "no"}}, status=500))
+        own = toml(serve.upstream, responses="'native'", more="fallback = ['Other']\n")
+        server = await serve(own + OWN.format(url=other.url, how=how))
+        serve.upstream.will(up.answer({"error": {"message": "no"}}, status=500))
         good = {
             ("native", False): up.answer(DONE),
             ("native", True): up.stream(*good_stream()),

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support import upstream as up
 from tests.support.asking import ask, send
-from tests.support.gateways import InProcessGateway
+from tests.support.gateways import Gateway
 from tests.support.upstream import Upstream
 
 LIMIT_S = 10
@@ -19,10 +19,8 @@ LIMIT_S = 10
     [("/input_items?limit=0", "limit"), ("/input_items?order=up", "order"), ("/input_items?after=x", "after"),
      ("?stream=true", "stream")],
 )  # fmt: skip
-async def test_a_wrong_question_about_a_kept_response_is_named(
-    server: InProcessGateway, upstream: Upstream, query: str, param: str
-) -> None:
-    upstream.will(up.answer())
+async def test_a_wrong_question_about_a_kept_response_is_named(server: Gateway, query: str, param: str) -> None:
+    server.upstream.will(up.answer())
     _, made, _ = await ask(server, "/v1/responses", input="hello")
     status, told, _ = await send(server, f"/v1/responses/{made['id']}{query}", method="GET")
     assert (status, told["error"]["param"]) == (400, param) and told["error"]["message"].startswith(f"{param}: ")
@@ -33,9 +31,7 @@ class Sum(pydantic.BaseModel):
 
 
 @pytest.mark.slow  # through the official client
-async def test_a_refusal_is_not_parsed_as_the_answer_that_was_asked_for(
-    server: InProcessGateway, upstream: Upstream
-) -> None:
+async def test_a_refusal_is_not_parsed_as_the_answer_that_was_asked_for(server: Gateway, upstream: Upstream) -> None:
     pieces = [up.chunk({"refusal": piece}) for piece in ("I can", "not.")]
     upstream.will(up.stream(*pieces, up.chunk({}, "stop"), up.usage_chunk(), up.DONE))
     async with (
@@ -54,9 +50,7 @@ async def test_a_refusal_is_not_parsed_as_the_answer_that_was_asked_for(
     assert whole.output_parsed is None and whole.output[0].to_dict()["content"] == [refusal]
 
 
-async def test_what_a_translated_request_asks_for_goes_on_or_is_told(
-    server: InProcessGateway, upstream: Upstream
-) -> None:
+async def test_what_a_translated_request_asks_for_goes_on_or_is_told(server: Gateway, upstream: Upstream) -> None:
     upstream.will(up.answer())
     _, data, _ = await ask(server, "/v1/responses", input="x", text={"verbosity": "low"}, truncation="auto")
     assert upstream.last.body["verbosity"] == "low" and "truncation" not in upstream.last.body
@@ -67,7 +61,7 @@ async def test_what_a_translated_request_asks_for_goes_on_or_is_told(
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize(("told", "named"), [("messages[0].content", "input"), ("max_tokens", "max_output_tokens")])
 async def test_what_the_upstream_refuses_is_named_as_the_caller_knows_it(
-    server: InProcessGateway, upstream: Upstream, told: str, named: str, streamed: bool
+    server: Gateway, upstream: Upstream, told: str, named: str, streamed: bool
 ) -> None:
     upstream.will(up.answer({"error": {"message": "too long", "param": told, "code": "invalid_value"}}, status=400))
     status, data, _ = await ask(server, "/v1/responses", input="hello", stream=streamed)

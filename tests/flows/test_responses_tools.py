@@ -3,12 +3,12 @@
 import asyncio
 from typing import Any
 
-import openai
 import pytest
+from openai import AsyncOpenAI
 
 from tests.support import upstream as up
 from tests.support.asking import ask, send, toml
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.gateways import Gateway, Serve
 from tests.support.upstream import Upstream
 
 LIMIT_S = 10
@@ -33,19 +33,12 @@ PATCH = {
 
 def calling(name: str, arguments: str, call_id: str = "c1") -> tuple[up.Script, up.Script]:
     """A model's call, as a whole answer and as a stream with the arguments cut in three."""
-    call = {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
-    third = len(arguments) // 3
-    first = {"index": 0, "id": call_id, "type": "function", "function": {"name": name, "arguments": ""}}
-    pieces = [arguments[:third], arguments[third : 2 * third], arguments[2 * third :]]
-    deltas = [first, *({"index": 0, "function": {"arguments": piece}} for piece in pieces)]
-    chunks = [up.chunk({"tool_calls": [delta]}) for delta in deltas]
-    return (
-        up.answer(up.completion(None, "tool_calls", tool_calls=[call])),
-        up.stream(*chunks, up.chunk({}, "tool_calls"), up.usage_chunk(), up.DONE),
-    )
+    call = up.called(name, arguments, call_id)
+    whole = up.answer(up.completion(None, "tool_calls", tool_calls=[call]))
+    return whole, up.stream(*up.call_stream(call, len(arguments) // 3 + 1))
 
 
-async def item_of(client: openai.AsyncOpenAI, streamed: bool, **body: Any) -> tuple[Any, list[Any]]:
+async def item_of(client: AsyncOpenAI, streamed: bool, **body: Any) -> tuple[Any, list[Any]]:
     """The last item of the response, and its events."""
     async with asyncio.timeout(LIMIT_S):
         answer: Any = await client.responses.create(model="SvcLLM", input="go", stream=streamed, **body)
@@ -64,7 +57,7 @@ def offered(upstream: Upstream) -> dict[str, str]:
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 async def test_a_namespaces_tools_are_offered_and_called_by_namespace_and_name(
-    client: openai.AsyncOpenAI, upstream: Upstream, streamed: bool
+    client: AsyncOpenAI, upstream: Upstream, streamed: bool
 ) -> None:
     upstream.will(calling("mcp__websearch__search", '{"q":"x"}')[streamed])
     item, events = await item_of(client, streamed, tools=[NAMESPACE])
@@ -77,11 +70,10 @@ async def test_a_namespaces_tools_are_offered_and_called_by_namespace_and_name(
 
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
-async def test_a_custom_tool_gets_its_free_text(client: openai.AsyncOpenAI, upstream: Upstream, streamed: bool) -> None:
+async def test_a_custom_tool_gets_its_free_text(client: AsyncOpenAI, upstream: Upstream, streamed: bool) -> None:
     text = "*** Begin Patch\n+“ü” 😀\n*** End Patch"
-    upstream.will(
-        calling("apply_patch", '{"input":"*** Begin Patch\\n+“\\u00fc” \\ud83d\\ude00\\n*** End Patch"}')[streamed]
-    )
+    arguments = '{"input":"*** Begin Patch\\n+“\\u00fc” \\ud83d\\ude00\\n*** End Patch"}'
+    upstream.will(calling("apply_patch", arguments)[streamed])
     item, events = await item_of(client, streamed, tools=[PATCH])
     assert (item.type, item.name, item.input, item.call_id) == ("custom_tool_call", "apply_patch", text, "c1")
     assert "lark grammar:\nstart: /x/" in offered(upstream)["apply_patch"]
@@ -93,13 +85,10 @@ async def test_a_custom_tool_gets_its_free_text(client: openai.AsyncOpenAI, upst
         assert events[3].delta == text == events[4].input
 
 
-async def test_a_conversation_with_such_calls_goes_on_from_the_store(
-    client: openai.AsyncOpenAI, upstream: Upstream
-) -> None:
+async def test_a_conversation_with_such_calls_goes_on_from_the_store(client: AsyncOpenAI, upstream: Upstream) -> None:
     tools: Any = [NAMESPACE, PATCH]
-    upstream.will(
-        calling("mcp__websearch__search", '{"q":1}')[0], calling("apply_patch", '{"input":"x"}', "c2")[0], up.answer()
-    )
+    patch = calling("apply_patch", '{"input":"x"}', "c2")[0]
+    upstream.will(calling("mcp__websearch__search", '{"q":1}')[0], patch, up.answer())
     first = await client.responses.create(model="SvcLLM", input="go", tools=tools)
     outputs: Any = [{"type": "function_call_output", "call_id": "c1", "output": "found"}]
     second = await client.responses.create(model="SvcLLM", previous_response_id=first.id, input=outputs, tools=tools)
@@ -113,7 +102,7 @@ async def test_a_conversation_with_such_calls_goes_on_from_the_store(
 
 
 async def test_tools_that_an_item_adds_are_offered_and_their_calls_come_back(
-    client: openai.AsyncOpenAI, upstream: Upstream
+    client: AsyncOpenAI, upstream: Upstream
 ) -> None:
     upstream.will(calling("mcp__websearch__search", "{}")[0])
     added: Any = {"type": "additional_tools", "role": "developer", "tools": [NAMESPACE]}
@@ -136,13 +125,11 @@ async def test_tools_that_an_item_adds_are_offered_and_their_calls_come_back(
         ({"type": "namespace", "name": "mcp__websearch"}, "required"),
     ],
 )
-async def test_a_choice_is_sent_in_the_models_names(
-    server: InProcessGateway, upstream: Upstream, choice: Any, sent: str
-) -> None:
-    upstream.will(up.answer())
+async def test_a_choice_is_sent_in_the_models_names(server: Gateway, choice: Any, sent: str) -> None:
+    server.upstream.will(up.answer())
     status, data, _ = await ask(server, "/v1/responses", input="x", tools=[NAMESPACE, PATCH], tool_choice=choice)
     assert status == 200, data
-    body = upstream.last.body
+    body = server.upstream.last.body
     chosen = body["tool_choice"]
     assert (chosen if isinstance(chosen, str) else chosen["function"]["name"]) == sent
     if isinstance(choice, dict) and sent == "required":
@@ -151,7 +138,7 @@ async def test_a_choice_is_sent_in_the_models_names(
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 async def test_a_tool_that_nobody_runs_is_told_in_the_answer(
-    client: openai.AsyncOpenAI, upstream: Upstream, streamed: bool
+    client: AsyncOpenAI, upstream: Upstream, streamed: bool
 ) -> None:
     upstream.will(up.stream(*up.text_stream()) if streamed else up.answer())
     tools: Any = [{"type": "image_generation"}]
@@ -161,10 +148,8 @@ async def test_a_tool_that_nobody_runs_is_told_in_the_answer(
     assert "image_generation" in warning
 
 
-async def test_client_metadata_reaches_no_upstream(
-    start_gateway: StartGateway, server: InProcessGateway, upstream: Upstream
-) -> None:
-    native = await start_gateway(toml(upstream, responses="'native'"))
+async def test_client_metadata_reaches_no_upstream(serve: Serve, server: Gateway, upstream: Upstream) -> None:
+    native = await serve(toml(upstream, responses="'native'"))
     message = {"type": "message", "id": "m", "role": "assistant", "content": []}
     upstream.will(up.answer(), up.answer({"id": "r", "object": "response", "status": "completed", "output": [message]}))
     for each in (server, native):
@@ -174,15 +159,13 @@ async def test_client_metadata_reaches_no_upstream(
 
 @pytest.mark.parametrize(("path", "status"), [("/compact", 405), ("/input_tokens", 405), ("/compact/input_items", 404)])
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
-async def test_an_endpoint_is_no_id_of_a_response(
-    server: InProcessGateway, path: str, status: int, method: str
-) -> None:
+async def test_an_endpoint_is_no_id_of_a_response(server: Gateway, path: str, status: int, method: str) -> None:
     assert (await send(server, f"/v1/responses{path}", {}, method=method))[0] == status
 
 
 @pytest.mark.parametrize("authorization", ["Bearer wrong", None])
 async def test_a_wrong_key_is_told_in_the_words_that_clients_look_for(
-    server: InProcessGateway, authorization: str | None
+    server: Gateway, authorization: str | None
 ) -> None:
     body = {"model": "SvcLLM", "input": "x"}
     status, told, headers = await send(server, "/v1/responses", body, Authorization=authorization)
@@ -191,26 +174,22 @@ async def test_a_wrong_key_is_told_in_the_words_that_clients_look_for(
     assert told["error"]["message"].startswith("Incorrect API key provided: ")
 
 
-async def test_a_native_upstream_gets_kinds_that_chat_has_not_and_its_calls_come_back(
-    start_gateway: StartGateway, upstream: Upstream
-) -> None:
-    native = await start_gateway(toml(upstream, responses="'native'"))
+async def test_a_native_upstream_gets_kinds_that_chat_has_not_and_its_calls_come_back(serve: Serve) -> None:
+    native = await serve(toml(serve.upstream, responses="'native'"))
     call = {"type": "custom_tool_call", "call_id": "c", "name": "apply_patch", "input": "x", "namespace": "n"}
-    upstream.will(up.answer({"id": "r", "object": "response", "status": "completed", "output": [call]}))
+    serve.upstream.will(up.answer({"id": "r", "object": "response", "status": "completed", "output": [call]}))
     shell = {"type": "shell_call", "id": "sh_1", "call_id": "s", "action": {"commands": ["ls"]}, "status": "completed"}
     output = {"type": "shell_call_output", "call_id": "s", "output": [{"stdout": "a", "stderr": ""}]}
     status, data, _ = await ask(native, "/v1/responses", input=[shell, output], tools=[NAMESPACE, PATCH])
-    assert status == 200 and upstream.last.body["input"] == [shell, output]
-    assert upstream.last.body["tools"] == [NAMESPACE, PATCH]
+    assert status == 200 and serve.upstream.last.body["input"] == [shell, output]
+    assert serve.upstream.last.body["tools"] == [NAMESPACE, PATCH]
     [item] = data["output"]
     assert item["id"].startswith("ctc_") and {**item, "id": ""} == {**call, "id": ""}
     assert data["provider_specific_fields"]["finish_reason"] == "tool_calls"
 
 
-async def test_a_stored_prompt_is_for_native_upstreams_alone(
-    start_gateway: StartGateway, server: InProcessGateway, upstream: Upstream
-) -> None:
-    native = await start_gateway(toml(upstream, responses="'native'"))
+async def test_a_stored_prompt_is_for_native_upstreams_alone(serve: Serve, server: Gateway, upstream: Upstream) -> None:
+    native = await serve(toml(upstream, responses="'native'"))
     message = {"type": "message", "id": "m", "role": "assistant", "content": []}
     upstream.will(up.answer({"id": "r", "object": "response", "status": "completed", "output": [message]}))
     status, _, _ = await ask(native, "/v1/responses", prompt={"id": "pmpt_1"})

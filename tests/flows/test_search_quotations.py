@@ -7,7 +7,7 @@ import pytest
 from aiohttp import web
 
 from tests.support.asking import OFF, call_tool
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.gateways import Gateway, Serve
 from tests.support.websites import Site, page, serving
 
 CARD = "4539 1488 0343 6467"
@@ -27,19 +27,17 @@ async def provider() -> AsyncIterator[Site]:
         yield site
 
 
-async def gateway_over(
-    start_gateway: StartGateway, provider: Site, fallback: str = "", more: str = ""
-) -> InProcessGateway:
+async def gateway_over(serve: Serve, provider: Site, fallback: str = "", more: str = "") -> Gateway:
     search = f'[search]\nprovider = "tavily"\nbase_url = "{provider.url}"\nfallback = [{fallback}]\n'
     key = 'api_key = { credential = "SEARCH" }\n'
-    return await start_gateway(search + key + more + OFF, GATEWAY_CREDENTIAL_SEARCH="-".join(["a", "fake", "key"]))
+    return await serve(search + key + more + OFF, GATEWAY_CREDENTIAL_SEARCH="-".join(["a", "fake", "key"]))
 
 
 @pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
 async def test_the_caller_sees_what_the_provider_said_masked_and_is_told_so(
-    start_gateway: StartGateway, provider: Site, accept: str
+    serve: Serve, provider: Site, accept: str
 ) -> None:
-    server = await gateway_over(start_gateway, provider)
+    server = await gateway_over(serve, provider)
     is_error, data = await call_tool(server, "search", {"query": QUESTION}, accept=accept)
     own = "the search provider tavily is busy or in trouble (500); try again later."
     quoted = f"It says: could not run query: {QUESTION} for [REDACTED:CREDIT_CARD]"
@@ -48,8 +46,8 @@ async def test_the_caller_sees_what_the_provider_said_masked_and_is_told_so(
     assert data["sanitization"] == {"redacted": {"CREDIT_CARD": 1}, "flagged": {}}
 
 
-async def test_no_other_key_and_no_log_line_learns_what_was_asked(start_gateway: StartGateway, provider: Site) -> None:
-    server = await gateway_over(start_gateway, provider)
+async def test_no_other_key_and_no_log_line_learns_what_was_asked(serve: Serve, provider: Site) -> None:
+    server = await gateway_over(serve, provider)
     other = server.make_key("web-search")
     await call_tool(server, "search", {"query": QUESTION})
     is_error, status = await call_tool(server, "search_status", key=other)
@@ -59,12 +57,10 @@ async def test_no_other_key_and_no_log_line_learns_what_was_asked(start_gateway:
 
 
 @pytest.mark.slow
-async def test_the_note_of_results_from_another_provider_is_our_words_alone(
-    start_gateway: StartGateway, provider: Site
-) -> None:
+async def test_the_note_of_results_from_another_provider_is_our_words_alone(serve: Serve, provider: Site) -> None:
     provider.pages["/merger"] = page("A merger", f"All about {QUESTION}, and what followed. " * 5)
     allow = f'[web]\nallow_private = ["{provider.address}"]\n'
-    server = await gateway_over(start_gateway, provider, '"local"', more=allow)
+    server = await gateway_over(serve, provider, '"local"', more=allow)
     await call_tool(server, "extract", {"urls": [f"{provider.url}/merger"]})
     is_error, data = await call_tool(server, "search", {"query": QUESTION})
     own = "the search provider tavily is busy or in trouble (500); try again later."
@@ -73,16 +69,14 @@ async def test_the_note_of_results_from_another_provider_is_our_words_alone(
 
 
 @pytest.mark.slow
-async def test_a_fallback_that_finds_nothing_does_not_hide_the_failure(
-    start_gateway: StartGateway, provider: Site
-) -> None:
-    server = await gateway_over(start_gateway, provider, '"local"')
+async def test_a_fallback_that_finds_nothing_does_not_hide_the_failure(serve: Serve, provider: Site) -> None:
+    server = await gateway_over(serve, provider, '"local"')
     for _ in range(2):
         is_error, data = await call_tool(server, "search", {"query": "what no page of an empty index says"})
         assert is_error and data["error"]["message"].startswith("the search provider tavily is busy or in trouble")
 
 
-async def test_a_quotation_that_the_policy_blocks_is_not_told(start_gateway: StartGateway, provider: Site) -> None:
-    server = await gateway_over(start_gateway, provider, more='[sanitize.actions]\nresponses.CREDIT_CARD = "block"\n')
+async def test_a_quotation_that_the_policy_blocks_is_not_told(serve: Serve, provider: Site) -> None:
+    server = await gateway_over(serve, provider, more='[sanitize.actions]\nresponses.CREDIT_CARD = "block"\n')
     is_error, data = await call_tool(server, "search", {"query": QUESTION})
     assert is_error and "It says" not in data["error"]["message"] and CARD not in str(data)

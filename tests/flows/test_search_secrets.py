@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-import aiohttp
 import pytest
 
 from bench.planted import Draw
 from gateway.domain import Json
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.asking import MCP, posting
+from tests.support.gateways import Gateway, Serve
 from tests.support.web_tools import tool_call
-from tests.support.web_tools_site import PATH
 from tests.support.websites import Site, serving
 from tests.unit.providers.test_search_providers import Upstream
 
@@ -61,17 +60,14 @@ class Plants:
         return [place for place, value in self.values.items() if value in raw or value in plain]
 
 
-async def ask(server: InProcessGateway, tool: str, arguments: Json, way: str) -> str:
-    headers = {**server.headers, "Accept": way, "MCP-Protocol-Version": "2025-06-18"}
-    async with (
-        aiohttp.ClientSession() as session,
-        session.post(server.url + PATH, json=tool_call(tool, arguments, token="t"), headers=headers) as answer,
-    ):
+async def ask(server: Gateway, tool: str, arguments: Json, way: str) -> str:
+    headers = {"Accept": way, "MCP-Protocol-Version": "2025-06-18"}
+    async with posting(server, MCP, tool_call(tool, arguments, token="t"), **headers) as answer:
         assert answer.status == 200 and answer.content_type == way
         return await answer.text()
 
 
-async def check(server: InProcessGateway, plants: Plants, calls: list[tuple[str, Json]], masks: int) -> None:
+async def check(server: Gateway, plants: Plants, calls: list[tuple[str, Json]], masks: int) -> None:
     """Each call both ways: no plant is left, and together they hold at least so many masks."""
     for way in WAYS:
         answers = [await ask(server, tool, arguments, way) for tool, arguments in calls]
@@ -94,7 +90,7 @@ SEARCH: Json = {
 }  # fmt: skip
 
 
-async def test_what_a_search_provider_finds_holds_no_secret(start_gateway: StartGateway, tmp_path: Path) -> None:
+async def test_what_a_search_provider_finds_holds_no_secret(serve: Serve, tmp_path: Path) -> None:
     plants = Plants()
     result = {
         "title": "T " + plants.key("title"), "url": plants.address("url"), "favicon": plants.address("favicon"),
@@ -111,7 +107,7 @@ async def test_what_a_search_provider_finds_holds_no_secret(start_gateway: Start
     async with serving(Upstream(found)) as site:
         assert isinstance(site, Upstream)
         toml, credentials = provider_toml(tmp_path, "tavily", site.url, '[web]\nengine = "provider"\n')
-        server = await start_gateway(toml, CREDENTIALS_DIRECTORY=credentials)
+        server = await serve(toml, CREDENTIALS_DIRECTORY=credentials)
         asked = {"query": f"why is password={plants.token('query')} refused"}
         await check(server, plants, [("search", SEARCH), ("search", asked), ("search_status", {})], 40)
         assert all(plants.values["query"] not in str(body) for _, _, body, _ in site.requests)
@@ -126,20 +122,20 @@ async def test_what_a_search_provider_finds_holds_no_secret(start_gateway: Start
 
 @pytest.mark.parametrize("name", ["tavily", "exa", "serper", "linkup", "perplexity"])
 async def test_what_a_search_provider_says_of_a_failure_holds_no_secret(
-    start_gateway: StartGateway, tmp_path: Path, name: str
+    serve: Serve, tmp_path: Path, name: str
 ) -> None:
     plants = Plants()
     async with serving(Upstream({})) as site:
         assert isinstance(site, Upstream)
         toml, credentials = provider_toml(tmp_path, name, site.url)
-        server = await start_gateway(toml, CREDENTIALS_DIRECTORY=credentials)
+        server = await serve(toml, CREDENTIALS_DIRECTORY=credentials)
         for status in (400, 401, 500):
             words = f"{plants.key(f'{status}')} is refused, password={plants.token(f'{status} named')}"
             site.failures = [(status, {"Retry-After": "0"}, {"error": {"message": words}})] * 20
             await check(server, plants, [("search", {"query": f"q{status}"}), ("search_status", {})], 2)
 
 
-async def test_pages_that_the_gateway_read_hold_no_secret_in_any_tools_answer(start_gateway: StartGateway) -> None:
+async def test_pages_that_the_gateway_read_hold_no_secret_in_any_tools_answer(serve: Serve) -> None:
     plants = Plants()
     root = (
         f"<title>Harbour {plants.key('title')}</title><meta name=description content='{plants.key('description')}'>"
@@ -155,7 +151,7 @@ async def test_pages_that_the_gateway_read_hold_no_secret_in_any_tools_answer(st
     away = "/end?access_token=" + plants.token("redirection")
     pages: dict[str, Any] = {"/": root, "/a": FILL, "/end": FILL, "/r": (302, {"Location": away}, b"")}
     async with serving(Site(pages)) as site:
-        server = await start_gateway(f'[web]\nallow_private = ["{site.address}"]\n')
+        server = await serve(f'[web]\nallow_private = ["{site.address}"]\n')
         gone = {"url": site.url, "select_paths": ["/gone.*"]}  # a note names what could not be read
         unread = [f"{site.url}/r", f"{site.url}/no?token={plants.token('argument')}"]
         calls: list[tuple[str, Json]] = [

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
 import orjson
 import pytest
@@ -11,11 +12,11 @@ from gateway.config.dump import config_text
 from gateway.config.environment import Environment
 from gateway.config.loader import load_config
 from tests.support.asking import OFF, call_tool
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.gateways import Gateway, Serve
 from tests.support.websites import Site, serving
 
 BRAVE = "/res/v1/web/search"
-KEYS = {"GATEWAY_CREDENTIAL_BRAVE": "-".join(["brave", "fake", "key"])}
+KEYS: dict[str, Any] = {"GATEWAY_CREDENTIAL_BRAVE": "-".join(["brave", "fake", "key"])}
 
 
 def answer(*results: dict[str, str]) -> web.Response:
@@ -23,9 +24,8 @@ def answer(*results: dict[str, str]) -> web.Response:
 
 
 async def of_brave(request: web.Request) -> web.StreamResponse:
-    return answer(
-        {"title": "One", "url": "https://one.test/?utm_source=b"}, {"title": "Two", "url": "https://two.test"}
-    )
+    one = {"title": "One", "url": "https://one.test/?utm_source=b"}
+    return answer(one, {"title": "Two", "url": "https://two.test"})
 
 
 async def of_searxng(request: web.Request) -> web.StreamResponse:
@@ -53,9 +53,7 @@ async def searxng() -> AsyncIterator[Site]:
         yield site
 
 
-async def gateway_over(
-    start_gateway: StartGateway, brave: Site, searxng: Site, timeout_s: float = 10, who: str = ""
-) -> InProcessGateway:
+async def gateway_over(serve: Serve, brave: Site, searxng: Site, timeout_s: float = 10, who: str = "") -> Gateway:
     toml = f"""
 [search]
 {who or 'provider = ["brave", "searxng"]'}
@@ -66,11 +64,11 @@ timeout_s = {timeout_s}
 [search.searxng]
 base_url = "{searxng.url}"
 """
-    return await start_gateway(toml + OFF, **KEYS)
+    return await serve(toml + OFF, **KEYS)
 
 
-async def test_results_of_both_are_one_answer(start_gateway: StartGateway, brave: Site, searxng: Site) -> None:
-    server = await gateway_over(start_gateway, brave, searxng)
+async def test_results_of_both_are_one_answer(serve: Serve, brave: Site, searxng: Site) -> None:
+    server = await gateway_over(serve, brave, searxng)
     is_error, data = await call_tool(server, "search", {"query": "q", "max_results": 5})
     assert not is_error and data["provider"] == "brave, searxng" and "note" not in data
     assert [each["title"] for each in data["results"]] == ["Two", "One", "Three"]
@@ -82,11 +80,9 @@ async def test_results_of_both_are_one_answer(start_gateway: StartGateway, brave
     assert status["search_provider"]["healthy"] is True
 
 
-async def test_one_that_hangs_is_named_and_the_other_answers(
-    start_gateway: StartGateway, brave: Site, searxng: Site
-) -> None:
+async def test_one_that_hangs_is_named_and_the_other_answers(serve: Serve, brave: Site, searxng: Site) -> None:
     brave.pages[BRAVE] = silence
-    server = await gateway_over(start_gateway, brave, searxng, 0.2)
+    server = await gateway_over(serve, brave, searxng, 0.2)
     is_error, data = await call_tool(server, "search", {"query": "q"})
     assert not is_error and [each["title"] for each in data["results"]] == ["Two", "Three"]
     assert data["note"] == "the search provider brave did not answer in time. These results come from searxng."
@@ -98,9 +94,9 @@ async def test_one_that_hangs_is_named_and_the_other_answers(
 
 
 async def test_the_whole_configuration_is_written_so_that_it_is_read_back(
-    start_gateway: StartGateway, brave: Site, searxng: Site
+    serve: Serve, brave: Site, searxng: Site
 ) -> None:
-    config = (await gateway_over(start_gateway, brave, searxng)).config
+    config = (await gateway_over(serve, brave, searxng)).config
     text = config_text(config)
     assert "\n[search.brave]\n" in text and KEYS["GATEWAY_CREDENTIAL_BRAVE"] not in text
     file = config.state_dir / "again.toml"
@@ -109,9 +105,9 @@ async def test_the_whole_configuration_is_written_so_that_it_is_read_back(
     assert orjson.dumps(config.search.providers) == b'["brave","searxng"]'
 
 
-async def test_a_fallback_has_settings_of_its_own_too(start_gateway: StartGateway, brave: Site, searxng: Site) -> None:
+async def test_a_fallback_has_settings_of_its_own_too(serve: Serve, brave: Site, searxng: Site) -> None:
     brave.pages[BRAVE] = no_key
-    server = await gateway_over(start_gateway, brave, searxng, who='provider = "brave"\nfallback = ["searxng"]')
+    server = await gateway_over(serve, brave, searxng, who='provider = "brave"\nfallback = ["searxng"]')
     is_error, data = await call_tool(server, "search", {"query": "q"})
     assert not is_error and data["provider"] == "searxng" and len(data["results"]) == 2
     assert data["note"].startswith("the search provider brave refused the gateway's key (401);")

@@ -48,13 +48,10 @@ async def test_a_stream_that_runs_is_finished_before_the_end(tmp_path: Path, ups
 async def test_a_terminate_in_the_middle_of_starting_ends_it_too(tmp_path: Path) -> None:
     gateway = GatewayProcess(tmp_path, free_port())
     gateway.write_config("workers = 2\n")
-    gateway.start()
-    try:
+    async with gateway.begun():
         await until(lambda: is_listening(gateway.port), 20)
         gateway.send(signal.SIGTERM)
         assert await gateway.wait_exit() == 0
-    finally:
-        await gateway.close()
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -148,13 +145,10 @@ async def test_a_socket_handed_over_by_systemd_is_served_and_outlives_the_proces
         gateway = GatewayProcess(tmp_path, kept.getsockname()[1])
         gateway.write_config("workers = 2\n")
         for _ in range(2):  # the second time after a restart
-            gateway.start(inherit=kept)
-            try:
+            async with gateway.begun(kept):
                 await gateway.wait_for_event("ready")
                 assert (await gateway.get("/v1/models"))[0] == 200
                 gateway.send(signal.SIGTERM)
                 assert await gateway.wait_exit() == 0
-            finally:
-                await gateway.close()
         _, writer = await asyncio.open_connection("127.0.0.1", gateway.port)  # waits in the queue, not refused
         writer.close()

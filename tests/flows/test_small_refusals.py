@@ -14,7 +14,7 @@ from gateway.engines.fetch.fetcher import Fetcher
 from gateway.web.listen_socket import bind
 from tests.support import upstream as up
 from tests.support.asking import ask, ask_stream, call_tool, send, toml
-from tests.support.gateways import InProcessGateway, StartGateway, start_process
+from tests.support.gateways import Gateway, Serve, start_process
 from tests.support.upstream import Exchange, Script, Upstream
 
 
@@ -27,10 +27,8 @@ def many_headers(count: int, chars: int = 1) -> Script:
 
 
 @pytest.mark.parametrize("script", [many_headers(200), many_headers(1, 40_000)], ids=["many", "long"])
-async def test_an_upstream_whose_headers_are_too_large_is_named_so(
-    server: InProcessGateway, upstream: Upstream, script: Script
-) -> None:
-    upstream.will(script)
+async def test_an_upstream_whose_headers_are_too_large_is_named_so(server: Gateway, script: Script) -> None:
+    server.upstream.will(script)
     status, data, _ = await ask(server)
     assert (status, data["error"]["code"]) == (502, "upstream_headers_too_large")
     assert "128" in data["error"]["message"]
@@ -38,9 +36,7 @@ async def test_an_upstream_whose_headers_are_too_large_is_named_so(
     assert (status, event["error"]["code"]) == (502, "upstream_headers_too_large")
 
 
-async def test_an_upstream_with_as_many_headers_as_are_allowed_is_heard(
-    server: InProcessGateway, upstream: Upstream
-) -> None:
+async def test_an_upstream_with_as_many_headers_as_are_allowed_is_heard(server: Gateway, upstream: Upstream) -> None:
     upstream.will(many_headers(100, 300))
     assert (await ask(server))[0] == 200
 
@@ -62,7 +58,7 @@ async def test_a_page_whose_headers_are_too_large_is_not_said_to_be_silent(upstr
 
 
 @pytest.mark.parametrize("second", ["", "Bearer wrong", "the same"])
-async def test_two_authorization_headers_are_refused(server: InProcessGateway, second: str) -> None:
+async def test_two_authorization_headers_are_refused(server: Gateway, second: str) -> None:
     own = server.headers["Authorization"]
     for values in ((own, second.replace("the same", own)), (second.replace("the same", own), own)):
         headers = [("Authorization", value) for value in values]
@@ -75,8 +71,8 @@ async def test_two_authorization_headers_are_refused(server: InProcessGateway, s
             assert "Authorization" in data["error"]["message"]
 
 
-async def test_an_unknown_path_is_told_the_paths_there_are(start_gateway: StartGateway) -> None:
-    server = await start_gateway("[server]\nbase_path = '/ai'\n")
+async def test_an_unknown_path_is_told_the_paths_there_are(serve: Serve) -> None:
+    server = await serve("[server]\nbase_path = '/ai'\n")
     message = (await send(server, "/v1/chat", method="GET"))[1]["error"]["message"]
     for path in ("/ai/v1/chat/completions", "/ai/v1/responses", "/ai/v1/models", "/ai/tools/websearch/mcp"):
         assert path in message
@@ -90,42 +86,35 @@ REVEALING = [
 
 @pytest.mark.parametrize("text", REVEALING)
 @pytest.mark.parametrize("status", [400, 422, 429, 500, 503])
-async def test_an_upstreams_address_reaches_no_caller(
-    server: InProcessGateway, upstream: Upstream, text: str, status: int
-) -> None:
-    host = upstream.url.split("/")[2]
+async def test_an_upstreams_address_reaches_no_caller(server: Gateway, text: str, status: int) -> None:
+    host = server.upstream.url.split("/")[2]
     message = text.format(host=host)
-    upstream.will(
-        up.answer({"error": {"message": f"Sorry: {message}.", "code": message, "param": host}}, status=status)
-    )
+    error = {"message": f"Sorry: {message}.", "code": message, "param": host}
+    server.upstream.will(up.answer({"error": error}, status=status))
     _, data, headers = await ask(server)
     told = json.dumps(data) + str(headers)
     for word in (host, "10.1.2.3", "llm-7.internal", "10.0.0.9", "fd00::", "192.168.7.9"):
         assert word not in told
 
 
-async def test_answers_name_the_upstream_as_the_operator_does(start_gateway: StartGateway, upstream: Upstream) -> None:
+async def test_answers_name_the_upstream_as_the_operator_does(serve: Serve, upstream: Upstream) -> None:
     upstream.will(up.answer())
     for settings, shown in (({}, "upstream-1"), ({"name": "'gpu-a'"}, "gpu-a")):
-        server = await start_gateway(toml(upstream, **settings).replace("name = \"'gpu-a'\"", "name = 'gpu-a'"))
+        server = await serve(toml(upstream, **settings).replace("name = \"'gpu-a'\"", "name = 'gpu-a'"))
         _, data, headers = await ask(server)
         assert data["choices"][0]["provider_specific_fields"]["provider"] == shown
         assert upstream.url.split("/")[2] not in json.dumps(data) + str(headers) + server.log_text()
 
 
-async def test_the_status_names_the_gateways_own_chat_route_and_public_model(
-    start_gateway: StartGateway, upstream: Upstream
-) -> None:
-    server = await start_gateway(toml(upstream) + "[guardrail]\nmodel = 'assistant'\n")
+async def test_the_status_names_the_gateways_own_chat_route_and_public_model(serve: Serve, upstream: Upstream) -> None:
+    server = await serve(toml(upstream) + "[guardrail]\nmodel = 'assistant'\n")
     _, status = await call_tool(server, "search_status")
     guardrail, text = status["guardrail"], str(status)
     assert guardrail["endpoint"].endswith("/v1/chat/completions") and guardrail["model"] == "SvcLLM"
     assert upstream.url.split("/")[2] not in text and "up-model" not in text
 
 
-async def test_the_words_of_an_upstreams_refusals_make_no_new_time_series(
-    server: InProcessGateway, upstream: Upstream
-) -> None:
+async def test_the_words_of_an_upstreams_refusals_make_no_new_time_series(server: Gateway, upstream: Upstream) -> None:
     for number in range(20):
         upstream.will(up.answer({"error": {"message": "no", "code": f"odd_{number}"}}, status=400))
         assert (await ask(server))[1]["error"]["code"] == f"odd_{number}"
@@ -147,9 +136,6 @@ async def test_the_listen_queue_is_as_long_on_an_inherited_socket_as_on_our_own(
     assert backlog(ours) == min(1024, LONGEST_QUEUE)
     gateway = start_process(tmp_path)
     with ours:
-        gateway.start(inherit=ours)
-        try:
+        async with gateway.begun(ours):
             await gateway.wait_for_text("The gateway answers on")
             assert backlog(ours) == min(1024, LONGEST_QUEUE)
-        finally:
-            await gateway.close()

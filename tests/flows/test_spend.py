@@ -13,7 +13,7 @@ from gateway.shared_state.sqlite_state import STATE_FILE
 from tests.support import upstream as up
 from tests.support.asking import CHAT, MESSAGES, RESPONSES, send
 from tests.support.doors import body_for
-from tests.support.gateways import InProcessGateway, StartGateway, upstream_toml
+from tests.support.gateways import Gateway, Serve, upstream_toml
 from tests.support.upstream import Exchange, Script, Upstream, chunk, completion
 from tests.support.waiting import until
 
@@ -59,7 +59,7 @@ def limits_sent(upstream: Upstream) -> list[int]:
     return [seen.body.get("max_tokens") or seen.body.get("max_output_tokens") for seen in upstream.seen]
 
 
-async def left(gateway: InProcessGateway, key: str) -> int:
+async def left(gateway: Gateway, key: str) -> int:
     """Tokens of the day that are left, by the refusal of a call that is too large."""
     refused = {"model": "SvcLLM", "messages": [{"role": "user", "content": words(40_000)}], "max_tokens": 10}
     status, _, told = await send(gateway, CHAT, refused, key=key)
@@ -70,9 +70,9 @@ async def left(gateway: InProcessGateway, key: str) -> int:
 CHAT_BODY = {"model": "SvcLLM", "messages": [{"role": "user", "content": "hello"}]}
 
 
-async def test_keys_without_budgets_are_sent_what_they_ask_for(start_gateway: StartGateway, upstream: Upstream) -> None:
+async def test_keys_without_budgets_are_sent_what_they_ask_for(serve: Serve, upstream: Upstream) -> None:
     upstream.will(up.answer())
-    gateway = await start_gateway(upstream_toml(upstream.url))
+    gateway = await serve(upstream_toml(upstream.url))
     assert (await send(gateway, CHAT, CHAT_BODY))[0] == 200
     assert "max_tokens" not in upstream.last.body
 
@@ -113,10 +113,10 @@ def message_end(events: list[Any]) -> str:
     ],
 )
 async def test_a_stream_without_an_end_is_cut_at_the_budget_as_one_that_came_to_its_limit(
-    start_gateway: StartGateway, upstream: Upstream, route: str, body: Any, end: Callable[[list[Any]], str]
+    serve: Serve, upstream: Upstream, route: str, body: Any, end: Callable[[list[Any]], str]
 ) -> None:
     upstream.will(endless(upstream))
-    gateway = await start_gateway(upstream_toml(upstream.url))
+    gateway = await serve(upstream_toml(upstream.url))
     key = gateway.make_key(tokens_per_day=DAY)
     status, events, _ = await send(gateway, route, {**body, "stream": True}, key=key)
     assert status == 200 and end(events) == "length"
@@ -128,30 +128,28 @@ async def test_a_stream_without_an_end_is_cut_at_the_budget_as_one_that_came_to_
     await until(lambda: not len(gateway.in_flight), 10)
 
 
-async def test_a_stream_of_an_upstream_with_its_own_responses_route_is_cut_too(
-    start_gateway: StartGateway, upstream: Upstream
-) -> None:
+async def test_a_stream_of_an_upstream_with_its_own_responses_route_is_cut_too(serve: Serve) -> None:
     head, [delta] = (events := up.response_stream(up.response(words(25))))[:4], events[4:5]
-    upstream.will(endless(upstream, delta, *head))
-    gateway = await start_gateway(upstream_toml(upstream.url) + 'responses = "native"\n')
+    serve.upstream.will(endless(serve.upstream, delta, *head))
+    gateway = await serve(upstream_toml(serve.upstream.url) + 'responses = "native"\n')
     key = gateway.make_key(tokens_per_day=DAY)
     body = {"model": "SvcLLM", "input": "hello", "max_output_tokens": 100_000, "stream": True}
     status, events, _ = await send(gateway, RESPONSES, body, key=key)
     assert status == 200 and response_end(events) == "length"
-    assert limits_sent(upstream)[0] < DAY
-    await asyncio.wait_for(upstream.released.wait(), 10)
+    assert limits_sent(serve.upstream)[0] < DAY
+    await asyncio.wait_for(serve.upstream.released.wait(), 10)
     status, stored, _ = await send(gateway, f"{RESPONSES}/{events[-1]['response']['id']}", method="GET", key=key)
     assert status == 200 and stored["output"][0]["content"][0]["text"].startswith("wordword")
 
 
-async def test_embeddings_are_reserved_by_their_input(start_gateway: StartGateway, upstream: Upstream) -> None:
+async def test_embeddings_are_reserved_by_their_input(serve: Serve, upstream: Upstream) -> None:
     async def vectors(exchange: Exchange) -> None:
         said = {"data": [{"index": 0, "embedding": [0.1, 0.2]}], "usage": {"prompt_tokens": 100, "total_tokens": 100}}
         await up.answer(said)(exchange)
 
     upstream.will(vectors)
     toml = upstream_toml(upstream.url).replace('name = "SvcLLM"', 'name = "vectors"\nkind = "embedding"')
-    gateway = await start_gateway(toml)
+    gateway = await serve(toml)
     key = gateway.make_key(tokens_per_day=450)
     body = {"model": "vectors", "input": words(100)}
     outcomes = await asyncio.gather(*(send(gateway, "/v1/embeddings", body, key=key) for _ in range(6)))
@@ -160,11 +158,9 @@ async def test_embeddings_are_reserved_by_their_input(start_gateway: StartGatewa
 
 
 @pytest.mark.parametrize("route", [CHAT, RESPONSES, MESSAGES])
-async def test_each_user_within_a_key_has_a_budget_of_its_own(
-    start_gateway: StartGateway, upstream: Upstream, route: str
-) -> None:
+async def test_each_user_within_a_key_has_a_budget_of_its_own(serve: Serve, upstream: Upstream, route: str) -> None:
     upstream.will(honest(300))
-    gateway = await start_gateway("[limits]\nreserve_tokens = 300\n" + upstream_toml(upstream.url))
+    gateway = await serve("[limits]\nreserve_tokens = 300\n" + upstream_toml(upstream.url))
     key = gateway.make_key(per_user_tokens_per_day=500)
     for user in ("ann", "bob"):
         named: dict[str, Any] = {"user": user}
@@ -177,25 +173,23 @@ async def test_each_user_within_a_key_has_a_budget_of_its_own(
     assert not any("ann" in str(row) or "bob" in str(row) for row in counter_names(gateway))
 
 
-def counter_names(gateway: InProcessGateway) -> list[Any]:
+def counter_names(gateway: Gateway) -> list[Any]:
     with contextlib.closing(sqlite3.connect(gateway.config.state_dir / STATE_FILE)) as file:
         return file.execute("SELECT name FROM counters").fetchall()
 
 
-async def test_fields_that_the_operator_adds_cannot_raise_the_limit(
-    start_gateway: StartGateway, upstream: Upstream
-) -> None:
+async def test_fields_that_the_operator_adds_cannot_raise_the_limit(serve: Serve, upstream: Upstream) -> None:
     upstream.will(up.answer())
-    gateway = await start_gateway(upstream_toml(upstream.url) + "extra_body = {max_tokens = 100000}\n")
+    gateway = await serve(upstream_toml(upstream.url) + "extra_body = {max_tokens = 100000}\n")
     status, _, _ = await send(gateway, CHAT, CHAT_BODY, key=gateway.make_key(tokens_per_day=DAY))
     assert status == 200 and 7900 < limits_sent(upstream)[0] < DAY
 
 
 async def test_thoughts_of_a_streamed_message_are_reserved_at_once_and_their_wish_goes_to_no_upstream(
-    start_gateway: StartGateway, upstream: Upstream
+    serve: Serve, upstream: Upstream
 ) -> None:
     upstream.will(up.stream(*up.text_stream()))
-    gateway = await start_gateway(upstream_toml(upstream.url))
+    gateway = await serve(upstream_toml(upstream.url))
     body = {**CHAT_BODY, "max_tokens": 4000, "stream": True, "thinking": {"type": "enabled", "budget_tokens": 2000}}
     _, _, told = await send(gateway, MESSAGES, body, key=gateway.make_key(tokens_per_day=DAY))
     assert '"tokens-day";r=39' in told["RateLimit"] and "gateway_thinking" not in upstream.last.body

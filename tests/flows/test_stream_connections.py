@@ -10,7 +10,8 @@ import pytest
 
 from gateway.calls.delivery import ClientGone
 from gateway.web.http_sink import HttpSink
-from tests.support.gateways import InProcessGateway
+from tests.support.asking import posting
+from tests.support.gateways import Gateway
 from tests.support.upstream import Exchange, Upstream, stream, text_stream
 from tests.support.waiting import until
 from tests.support.web_tools import tool_call
@@ -27,9 +28,7 @@ def answering(upstream: Upstream) -> None:
     upstream.will(stream(*text_stream()))
 
 
-async def said(
-    server: InProcessGateway, path: str, body: object, version: str, more: str
-) -> tuple[list[str], str, bool]:
+async def said(server: Gateway, path: str, body: object, version: str, more: str) -> tuple[list[str], str, bool]:
     """Header lines, what follows them, and whether the server closed the connection after the last event."""
     raw = orjson.dumps(body).decode()
     head = f"POST {path} HTTP/{version}\r\nHost: x\r\nAuthorization: Bearer {server.key}\r\n{more}"
@@ -56,9 +55,7 @@ def connection_lines(head: list[str]) -> list[str]:
 
 @both
 @pytest.mark.slow
-async def test_over_1_1_the_connection_is_kept_and_no_more_said_of_it(
-    server: InProcessGateway, path: str, body: object
-) -> None:
+async def test_over_1_1_the_connection_is_kept_and_no_more_said_of_it(server: Gateway, path: str, body: object) -> None:
     for more in ("", KEEP):
         head, rest, closed = await said(server, path, body, "1.1", more)
         assert head[0] == "HTTP/1.1 200 OK" and connection_lines(head) == []
@@ -66,18 +63,14 @@ async def test_over_1_1_the_connection_is_kept_and_no_more_said_of_it(
 
 
 @both
-async def test_over_1_1_a_client_that_wants_it_closed_is_told_so(
-    server: InProcessGateway, path: str, body: object
-) -> None:
+async def test_over_1_1_a_client_that_wants_it_closed_is_told_so(server: Gateway, path: str, body: object) -> None:
     head, rest, closed = await said(server, path, body, "1.1", CLOSE)
     assert connection_lines(head) == ["Connection: close"] and rest.endswith("\r\n0\r\n\r\n") and closed
 
 
 @both
 @pytest.mark.parametrize("more", ["", KEEP, CLOSE])
-async def test_over_1_0_a_stream_ends_with_its_connection(
-    server: InProcessGateway, path: str, body: object, more: str
-) -> None:
+async def test_over_1_0_a_stream_ends_with_its_connection(server: Gateway, path: str, body: object, more: str) -> None:
     head, rest, closed = await said(server, path, body, "1.0", more)
     assert head[0] == "HTTP/1.0 200 OK" and connection_lines(head) == ["Connection: close"] and closed
     assert not [line for line in head if line.startswith(("Transfer-Encoding", "Content-Length"))]
@@ -102,7 +95,7 @@ async def slowly(exchange: Exchange) -> None:
 @pytest.mark.parametrize("left", [ClientGone, asyncio.CancelledError])
 @pytest.mark.parametrize("path", PATHS)
 async def test_a_client_that_leaves_with_the_last_event_has_its_answer_and_its_times_are_told_once(
-    server: InProcessGateway, upstream: Upstream, monkeypatch: pytest.MonkeyPatch, path: str, left: type[BaseException]
+    server: Gateway, upstream: Upstream, monkeypatch: pytest.MonkeyPatch, path: str, left: type[BaseException]
 ) -> None:
     async def finish(sink: HttpSink) -> None:
         raise left
@@ -110,10 +103,7 @@ async def test_a_client_that_leaves_with_the_last_event_has_its_answer_and_its_t
     monkeypatch.setattr(HttpSink, "finish", finish)
     upstream.will(slowly)
     body = {"model": "SvcLLM", "stream": True, **PATHS[path]}
-    async with (
-        aiohttp.ClientSession(headers=server.headers) as session,
-        session.post(server.url + path, json=body) as answer,
-    ):
+    async with posting(server, path, body) as answer:
         with suppress(aiohttp.ClientError):
             await answer.read()
     await until(lambda: '"event":"request"' in server.log_text(), 5)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support import upstream as up
 from tests.support.asking import CHAT, RESPONSES, send, toml
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.gateways import Gateway, Serve
 from tests.support.pieces import pieces_of
 from tests.support.upstream import Exchange, Upstream
 
@@ -48,10 +48,8 @@ def of_stream(events: list[Any]) -> list[list[str]]:
 
 @pytest.mark.parametrize("size", [1, 7, 200])
 @pytest.mark.parametrize("background", [False, True], ids=["live", "background"])
-async def test_citations_of_a_native_stream(
-    start_gateway: StartGateway, upstream: Upstream, size: int, background: bool
-) -> None:
-    server = await start_gateway(toml(upstream, responses="'native'") + ROUTES)
+async def test_citations_of_a_native_stream(serve: Serve, upstream: Upstream, size: int, background: bool) -> None:
+    server = await serve(toml(upstream, responses="'native'") + ROUTES)
     upstream.will(up.stream(*up.response_stream(native(), size)))
     asked = {"model": "SvcLLM", "input": f"I am {MAIL}", "stream": True, "background": background}
     _, events, _ = await send(server, RESPONSES, asked)
@@ -66,8 +64,8 @@ async def test_citations_of_a_native_stream(
 
 
 @pytest.fixture
-async def chat(start_gateway: StartGateway, upstream: Upstream) -> InProcessGateway:
-    return await start_gateway(toml(upstream) + ROUTES)
+async def chat(serve: Serve, upstream: Upstream) -> Gateway:
+    return await serve(toml(upstream) + ROUTES)
 
 
 def nested() -> list[dict[str, Any]]:
@@ -83,7 +81,7 @@ def chat_chunks(size: int) -> list[bytes]:
     return [*texts, up.chunk({"annotations": nested()}), up.chunk({}, "stop"), up.DONE]
 
 
-async def asked_on_chat(server: InProcessGateway, stream: bool) -> list[str]:
+async def asked_on_chat(server: Gateway, stream: bool) -> list[str]:
     """The words that the citations of a chat answer mark."""
     asked = {"model": "SvcLLM", "messages": [{"role": "user", "content": f"I am {MAIL}"}], "stream": stream}
     _, answer, _ = await send(server, CHAT, asked)
@@ -94,23 +92,21 @@ async def asked_on_chat(server: InProcessGateway, stream: bool) -> list[str]:
 
 
 @pytest.mark.parametrize("size", [1, 7, 200])
-async def test_citations_of_a_chat_stream(chat: InProcessGateway, upstream: Upstream, size: int) -> None:
+async def test_citations_of_a_chat_stream(chat: Gateway, upstream: Upstream, size: int) -> None:
     upstream.will(up.stream(*chat_chunks(size)))
     assert await asked_on_chat(chat, stream=True) == SHOWN
 
 
 @pytest.mark.parametrize("background", [False, True], ids=["live", "background"])
-async def test_citations_of_a_chat_upstream_are_on_the_responses_route(
-    chat: InProcessGateway, upstream: Upstream, background: bool
-) -> None:
+async def test_citations_of_a_chat_upstream_are_on_the_responses_route(chat: Gateway, background: bool) -> None:
     asked = {"model": "SvcLLM", "input": f"I am {MAIL}", "background": background}
-    upstream.will(up.stream(*chat_chunks(7)))
+    chat.upstream.will(up.stream(*chat_chunks(7)))
     _, events, _ = await send(chat, RESPONSES, {**asked, "stream": True})
     assert of_stream(events) == [SHOWN, SHOWN, SHOWN, SHOWN]
     if not background:
         whole = up.completion(TEXT)
         whole["choices"][0]["message"]["annotations"] = nested()
-        upstream.will(up.answer(whole))
+        chat.upstream.will(up.answer(whole))
         _, answer, _ = await send(chat, RESPONSES, asked)
         part = answer["output"][0]["content"][0]
         assert linked(part["text"], part["annotations"]) == SHOWN
@@ -118,9 +114,7 @@ async def test_citations_of_a_chat_upstream_are_on_the_responses_route(
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_citations_of_a_responses_upstream_are_on_the_chat_route(
-    start_gateway: StartGateway, upstream: Upstream, stream: bool
-) -> None:
+async def test_citations_of_a_responses_upstream_are_on_the_chat_route(serve: Serve, stream: bool) -> None:
     async def script(exchange: Exchange) -> None:
         if exchange.seen.path.endswith("chat/completions"):
             await up.answer({"detail": "Not Found"}, status=404)(exchange)
@@ -129,6 +123,6 @@ async def test_citations_of_a_responses_upstream_are_on_the_chat_route(
         else:
             await up.answer(native())(exchange)
 
-    server = await start_gateway(toml(upstream, responses="'native'") + ROUTES)
-    upstream.will(script)
+    server = await serve(toml(serve.upstream, responses="'native'") + ROUTES)
+    serve.upstream.will(script)
     assert await asked_on_chat(server, stream) == SHOWN

@@ -147,13 +147,9 @@ async def test_a_moved_operations_listener_is_told_at_a_reload_and_answers_there
 
 
 async def test_a_wrong_configuration_leaves_no_process_behind(tmp_path: Path) -> None:
-    gateway = supervised(tmp_path, "max_in_flight = -1\n")
-    gateway.start()
-    try:
+    async with supervised(tmp_path, "max_in_flight = -1\n").begun() as gateway:
         assert await gateway.wait_exit() == 78
         await until(lambda: not processes_with(f"RUNTIME_DIRECTORY={tmp_path}/run"), 20)
-    finally:
-        await gateway.close()
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl to make certificates")

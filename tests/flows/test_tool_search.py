@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.support import upstream as up
 from tests.support.asking import ask, official
-from tests.support.gateways import InProcessGateway
+from tests.support.gateways import Gateway
 from tests.support.upstream import Upstream
 
 ORDERS = {
@@ -12,36 +12,21 @@ ORDERS = {
     "defer_loading": True, "parameters": {"type": "object", "properties": {"customer": {"type": "string"}}},
 }  # fmt: skip
 CRM = {"type": "namespace", "name": "crm", "description": "Customer records.", "tools": [ORDERS]}
-WEATHER = {
-    "type": "function",
-    "name": "weather",
-    "description": "Weather of a place.",
-    "parameters": {},
-    "defer_loading": True,
-}
 CLOCK = {"type": "function", "name": "clock", "description": "The time.", "parameters": {"type": "object"}}
+WEATHER = {**CLOCK, "name": "weather", "description": "Weather of a place.", "parameters": {}, "defer_loading": True}
 
 
 def calling(name: str, arguments: str) -> Any:
-    call = {"id": "call_1", "type": "function", "function": {"name": name, "arguments": arguments}}
-    return up.answer(up.completion(None, "tool_calls", tool_calls=[call]))
+    return up.answer(up.completion(None, "tool_calls", tool_calls=[up.called(name, arguments)]))
 
 
 def names(upstream: Upstream, index: int) -> list[str]:
     return [tool["function"]["name"] for tool in upstream.seen[index].body.get("tools") or ()]
 
 
-async def test_a_model_finds_a_deferred_tool_and_calls_it_in_the_same_answer(
-    server: InProcessGateway, upstream: Upstream
-) -> None:
-    stream = [
-        up.chunk(
-            {"tool_calls": [{"index": 0, "id": "c", "type": "function", "function": {"name": name, "arguments": text}}]}
-        )
-        for name, text in (("tool_search", '{"query":"open orders"}'), ("crm__list_open_orders", '{"customer":"7"}'))
-    ]
-    scripts = [up.stream(piece, up.chunk({}, "tool_calls"), up.usage_chunk(), up.DONE) for piece in stream]
-    upstream.will(*scripts)
+async def test_a_model_finds_a_deferred_tool_and_calls_it_in_the_same_answer(server: Gateway) -> None:
+    asked = (("tool_search", '{"query":"open orders"}'), ("crm__list_open_orders", '{"customer":"7"}'))
+    server.upstream.will(*(up.stream(*up.call_stream(up.called(*each))) for each in asked))
     tools: list[Any] = [{"type": "tool_search"}, CRM, WEATHER, CLOCK]
     async with (
         official(server) as client,
@@ -50,23 +35,23 @@ async def test_a_model_finds_a_deferred_tool_and_calls_it_in_the_same_answer(
         async for _ in events:
             pass
         final = await events.get_final_response()
-    assert names(upstream, 0) == ["clock", "tool_search"]
-    described = upstream.seen[0].body["tools"][-1]["function"]["description"]
+    assert names(server.upstream, 0) == ["clock", "tool_search"]
+    described = server.upstream.seen[0].body["tools"][-1]["function"]["description"]
     assert "crm__list_open_orders" in described and "Weather of a place." in described
-    assert names(upstream, 1) == ["clock", "crm__list_open_orders", "tool_search"]
+    assert names(server.upstream, 1) == ["clock", "crm__list_open_orders", "tool_search"]
     search, found, call = final.output
     assert (search.type, search.execution, search.call_id, search.arguments) == (
         "tool_search_call", "server", None, {"query": "open orders"},
     )  # fmt: skip
     assert found.type == "tool_search_output" and [tool.name for tool in found.tools] == ["crm"]
     assert (call.type, call.name, call.namespace) == ("function_call", "list_open_orders", "crm")
-    upstream.will(up.answer())
+    server.upstream.will(up.answer())
     output = {"type": "function_call_output", "call_id": call.call_id, "output": "none"}
     status, _, _ = await ask(server, "/v1/responses", input=[output], previous_response_id=final.id, tools=tools)
-    assert status == 200 and "crm__list_open_orders" in names(upstream, 2)  # found once, it stays
+    assert status == 200 and "crm__list_open_orders" in names(server.upstream, 2)  # found once, it stays
 
 
-async def test_a_search_that_fits_nothing_says_so_to_the_model(server: InProcessGateway, upstream: Upstream) -> None:
+async def test_a_search_that_fits_nothing_says_so_to_the_model(server: Gateway, upstream: Upstream) -> None:
     upstream.will(calling("tool_search", '{"query":"zebra"}'), up.answer())
     status, data, _ = await ask(server, "/v1/responses", input="x", tools=[{"type": "tool_search"}, WEATHER])
     assert status == 200 and [item["type"] for item in data["output"]] == [
@@ -75,13 +60,8 @@ async def test_a_search_that_fits_nothing_says_so_to_the_model(server: InProcess
     assert upstream.last.body["messages"][-1]["content"] == "No tool fits these words."
 
 
-async def test_the_callers_own_search_brings_its_tools(server: InProcessGateway, upstream: Upstream) -> None:
-    own = {
-        "type": "tool_search",
-        "execution": "client",
-        "description": "Finds tools.",
-        "parameters": {"type": "object"},
-    }
+async def test_the_callers_own_search_brings_its_tools(server: Gateway, upstream: Upstream) -> None:
+    own = {"type": "tool_search", "execution": "client", "description": "Finds.", "parameters": {"type": "object"}}
     tools = [own, CRM, CLOCK]
     upstream.will(calling("tool_search", '{"paths":["crm"]}'), up.answer())
     _, data, _ = await ask(server, "/v1/responses", input="x", tools=tools)
@@ -94,9 +74,7 @@ async def test_the_callers_own_search_brings_its_tools(server: InProcessGateway,
     assert status == 200 and "crm__list_open_orders" in names(upstream, 1)
 
 
-async def test_deferred_tools_without_a_search_are_offered_at_once(
-    server: InProcessGateway, upstream: Upstream
-) -> None:
+async def test_deferred_tools_without_a_search_are_offered_at_once(server: Gateway, upstream: Upstream) -> None:
     upstream.will(up.answer())
     await ask(server, "/v1/responses", input="x", tools=[WEATHER])
     assert names(upstream, 0) == ["weather"]

@@ -31,35 +31,23 @@ async def outcomes(site: WebToolsSite, body: Any, **headers: str) -> list[Any]:
 
 @pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
 async def test_each_member_of_a_batch_tells_what_was_found_in_it(tmp_path: Path, accept: str) -> None:
-    given = [
-        {"query": f"pay {CARD} now"},
-        {"query": "nothing"},
-        {"query": f"{MAIL} and {CARD} and {CARD}"},
-        {"query": "fail"},
-        {"query": "fail", "exclude_domains": [CARD]},
-    ]
+    queries = (f"pay {CARD} now", "nothing", f"{MAIL} and {CARD} and {CARD}", "fail")
+    given = [*({"query": query} for query in queries), {"query": "fail", "exclude_domains": [CARD]}]
     calls = [tool_call("search", arguments, call_id=number) for number, arguments in enumerate(given)]
     async with web_tools_site(tmp_path) as site:
         found = await outcomes(site, calls, Accept=accept)
         assert ["error" in data for data in found] == [False, False, False, True, True]
         assert CARD not in str(found) and MAIL not in str(found)
-        assert [data.get("sanitization") for data in found] == [
-            {"redacted": {"CREDIT_CARD": 1}, "flagged": {}},
-            None,
-            {"redacted": {"CREDIT_CARD": 2, "EMAIL": 1}, "flagged": {}},
-            None,
-            {"redacted": {"CREDIT_CARD": 1}, "flagged": {}},
-        ]
+        one, more = ({"redacted": each, "flagged": {}} for each in ({"CREDIT_CARD": 1}, {"CREDIT_CARD": 2, "EMAIL": 1}))
+        assert [data.get("sanitization") for data in found] == [one, None, more, None, one]
 
 
 async def test_a_call_that_is_refused_or_fails_tells_it_too(tmp_path: Path) -> None:
     settings = Sanitize(actions=SanitizeActions(requests={"EMAIL": "block"}))
     async with web_tools_site(tmp_path, sanitize=settings) as site:
         (refused,) = await outcomes(site, tool_call("search", {"query": f"{MAIL} {CARD}"}))
-        assert refused["error"]["type"] and refused["sanitization"] == {
-            "redacted": {"CREDIT_CARD": 1, "EMAIL": 1},
-            "flagged": {},
-        }
+        both = {"CREDIT_CARD": 1, "EMAIL": 1}
+        assert refused["error"]["type"] and refused["sanitization"] == {"redacted": both, "flagged": {}}
         assert "EMAIL" in str(refused["error"]) and MAIL not in str(refused) and site.tools.seen == []
         (wrong,) = await outcomes(site, tool_call("search", {"query": "x", "country": f"{CARD}"}))
         assert "country" in wrong["error"]["message"] and CARD not in str(wrong)

@@ -8,7 +8,7 @@ import pytest
 
 from gateway import trace
 from tests.support.asking import send
-from tests.support.gateways import InProcessGateway, StartGateway, upstream_toml
+from tests.support.gateways import Gateway, Serve, upstream_toml
 from tests.support.upstream import answer, scripted_upstream, stream, text_stream
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -18,7 +18,7 @@ SEARCH = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
           "params": {"name": "websearch-search", "arguments": {"query": "anything"}}}  # fmt: skip
 
 
-async def post(gateway: InProcessGateway, path: str, body: Any, **headers: Any) -> None:
+async def post(gateway: Gateway, path: str, body: Any, **headers: Any) -> None:
     status, answer, _ = await send(gateway, path, body, **headers)
     assert status == 200, answer
 
@@ -28,10 +28,10 @@ def is_child_of_trace(sent: str | None) -> bool:
     return found is not None and found[1] == TRACE and found[2] != "00f067aa0ba902b7"
 
 
-async def test_a_trace_reaches_the_upstream_and_the_log_and_ends_with_its_request(start_gateway: StartGateway) -> None:
+async def test_a_trace_reaches_the_upstream_and_the_log_and_ends_with_its_request(serve: Serve) -> None:
     async with scripted_upstream() as upstream:
         upstream.will(answer(), stream(*text_stream()), answer())
-        gateway = await start_gateway('[guardrail]\nenabled = "off"\n' + upstream_toml(upstream.url))
+        gateway = await serve('[guardrail]\nenabled = "off"\n' + upstream_toml(upstream.url))
         await post(gateway, "/v1/chat/completions", CHAT, traceparent=PARENT)
         await post(gateway, "/v1/chat/completions", {**CHAT, "stream": True}, traceparent=PARENT)
         await post(gateway, "/v1/chat/completions", CHAT)
@@ -42,11 +42,11 @@ async def test_a_trace_reaches_the_upstream_and_the_log_and_ends_with_its_reques
         assert [line.get("trace_id") for line in lines if line["event"] == "request"] == [TRACE, TRACE, None]
 
 
-async def test_a_trace_of_a_tool_call_reaches_the_search_provider(start_gateway: StartGateway) -> None:
+async def test_a_trace_of_a_tool_call_reaches_the_search_provider(serve: Serve) -> None:
     async with scripted_upstream() as upstream:
         upstream.will(answer({"results": []}))
         toml = f'[search]\nprovider = "searxng"\nbase_url = "{upstream.url}"\ncache_ttl_s = 0\n'
-        gateway = await start_gateway(toml)
+        gateway = await serve(toml)
         params = {**SEARCH["params"], "_meta": {"traceparent": PARENT}}  # type: ignore[dict-item]
         await post(gateway, "/tools/websearch/mcp", {**SEARCH, "params": params})
         await post(gateway, "/tools/websearch/mcp", SEARCH, traceparent=PARENT)

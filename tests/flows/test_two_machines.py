@@ -19,6 +19,7 @@ from tests.support import shared_checks as checks
 from tests.support.asking import MCP
 from tests.support.gateway_process import GatewayProcess
 from tests.support.gateways import start_process, upstream_toml
+from tests.support.paths import ROOT
 from tests.support.ports import free_port, is_listening
 from tests.support.redis_server import RedisServer, running_redis
 from tests.support.shared_checks import Site
@@ -71,21 +72,7 @@ class SlowLink:
             await asyncio.wait(self._tasks)
 
 
-NGINX = """
-daemon off; pid {folder}/pid; error_log {folder}/error.log; worker_processes 1;
-events {{ worker_connections 512; }}
-http {{
-  access_log off;
-  client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/f;
-  uwsgi_temp_path {folder}/u; scgi_temp_path {folder}/s;
-  upstream gateways {{ server 127.0.0.1:{one}; server 127.0.0.1:{two}; }}
-  server {{
-    listen 127.0.0.1:{port};
-    location / {{ proxy_pass http://gateways; proxy_http_version 1.1; proxy_set_header Connection "";
-      proxy_buffering off; proxy_next_upstream off; }}
-  }}
-}}
-"""
+NGINX = (ROOT / "tests/support/two_machines.nginx").read_text()
 
 
 @asynccontextmanager
@@ -275,9 +262,8 @@ async def test_a_gateway_that_starts_while_redis_is_away_serves_nobody_and_recov
     async with running_redis(tmp_path) as redis:
         key, _ = await asyncio.to_thread(RedisKeys(redis.url, tmp_path).create, KeyRequest("test", SCOPES))
         await redis.stop()
-        toml = '[access]\nbackend = "redis"\n[shared]\nredis_url = { credential = "redis" }\n' + upstream_toml(
-            upstream.url
-        )
+        shared = '[access]\nbackend = "redis"\n[shared]\nredis_url = { credential = "redis" }\n'
+        toml = shared + upstream_toml(upstream.url)
         process = start_process(tmp_path, toml, variables={"GATEWAY_CREDENTIAL_REDIS": redis.url})
         async with process as gateway:
             site = Site([gateway.url], upstream)

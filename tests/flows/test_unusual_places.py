@@ -20,7 +20,7 @@ from tests.flows.test_embeddings import vectors
 from tests.support import upstream as up
 from tests.support.asking import CHAT, MESSAGES, OFF, RESPONSES, send
 from tests.support.doors import body_for
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.gateways import Gateway, Serve
 from tests.support.hosted_search import scene
 from tests.support.paths import GOLDEN
 from tests.support.upstream import Upstream
@@ -43,12 +43,8 @@ def spellings(raw: str) -> list[str]:
     texts = [raw]
     for _ in range(2):
         texts.append(texts[-1].replace('\\"', '"').replace("\\\\", "\\"))
-    texts += [
-        html.unescape(raw),
-        unquote(raw),
-        unquote(unquote(raw)),
-        quopri.decodestring(raw.encode()).decode("latin1"),
-    ]
+    texts += [html.unescape(raw), unquote(raw), unquote(unquote(raw))]
+    texts.append(quopri.decodestring(raw.encode()).decode("latin1"))
     with contextlib.suppress(orjson.JSONDecodeError):
         texts.append(orjson.dumps(orjson.loads(raw)).decode())
     words = "".join(char if char.isalnum() or char in "+/" else " " for char in raw).split()
@@ -66,25 +62,20 @@ def holds(raw: str) -> bool:
 
 
 def toml(upstream: Upstream, form: str = "translate") -> str:
-    lines = ["[[models]]\nname = 'SvcLLM'", f"  [[models.upstreams]]\n  base_url = '{upstream.url}'\n  model = 'm'"]
-    lines[1] += f"\n  responses = '{form}'"
-    lines.append(
-        f"[[models]]\nname = 'Vectors'\nkind = 'embedding'\n  [[models.upstreams]]\n  base_url = '{upstream.url}'"
-    )
-    return "\n".join([*lines, "  model = 'm'", OFF, SETTINGS])
+    behind = f"[[models.upstreams]]\nbase_url = '{upstream.url}'\nmodel = 'm'\n"
+    text = f"[[models]]\nname = 'SvcLLM'\n{behind}responses = '{form}'\n"
+    return f"{text}[[models]]\nname = 'Vectors'\nkind = 'embedding'\n{behind}{OFF}\n{SETTINGS}"
 
 
-async def posted(server: InProcessGateway, path: str, body: Any) -> tuple[int, str]:
+async def posted(server: Gateway, path: str, body: Any) -> tuple[int, str]:
     """Status and answer as text, a line an event."""
     status, answer, _ = await send(server, path, body)
     return status, "\n".join(orjson.dumps(each).decode() for each in (answer if isinstance(answer, list) else [answer]))
 
 
 @pytest.mark.parametrize("form", ["translate", "native"])
-async def test_no_unusual_place_of_a_request_lets_a_secret_out(
-    start_gateway: StartGateway, upstream: Upstream, form: str
-) -> None:
-    server = await start_gateway(toml(upstream, form))
+async def test_no_unusual_place_of_a_request_lets_a_secret_out(serve: Serve, upstream: Upstream, form: str) -> None:
+    server = await serve(toml(upstream, form))
     leaks, reached = [], 0
     for row in recorded("unusual_requests"):
         name, path, body = row["case"], row["path"], row["body"]
@@ -119,8 +110,8 @@ def joined(raw: str) -> str:
     return "\n".join("".join(texts) for texts in fields.values())
 
 
-async def test_no_unusual_place_of_an_answer_lets_a_secret_in(start_gateway: StartGateway, upstream: Upstream) -> None:
-    server = await start_gateway(toml(upstream))
+async def test_no_unusual_place_of_an_answer_lets_a_secret_in(serve: Serve, upstream: Upstream) -> None:
+    server = await serve(toml(upstream))
     leaks = []
     for row in recorded("unusual_answers"):
         chunks = row.get("chunks") or [{"choices": [{"index": 0, "delta": each}]} for each in row.get("deltas", ())]
@@ -136,39 +127,26 @@ async def test_no_unusual_place_of_an_answer_lets_a_secret_in(start_gateway: Sta
     assert leaks == []
 
 
-PAGE = f"""<!doctype html><html><head><title>Notes {KEY}</title><meta name=description content="it is {KEY}">
-<meta property="og:image:alt" content="{SAID}"></head><body><main><h1>Set-up of {KEY}</h1>
-<p>Long enough a paragraph on how the service was set up last week, with all its parts. password: {KEY}</p>
-<p>In parts: <b>{KEY[:20]}</b>{KEY[20:]} and <img src="/a.png" alt="{SAID}">
-<a href="/x?token={KEY}" title="{KEY}">a link</a>.</p>
-<table><tr><th>name</th><th>token</th></tr><tr><td>ci</td><td>{KEY}</td></tr></table>
-<pre><code>TOKEN={KEY}</code></pre>
-</main></body></html>"""
+PAGE = (GOLDEN / "page_of_secrets.html").read_text().replace("{KEY}", KEY)
+PAGE = PAGE.replace("{KEY BEGINS}", KEY[:20]).replace("{KEY ENDS}", KEY[20:])
 
 
-async def called_tool(server: InProcessGateway, tool: str, **arguments: Any) -> str:
+async def called_tool(server: Gateway, tool: str, **arguments: Any) -> str:
     return orjson.dumps((await send(server, PATH, tool_call(tool, arguments)))[1]).decode()
 
 
 @pytest.mark.slow
-async def test_no_part_of_a_result_or_page_lets_a_secret_in_nor_a_query_out(start_gateway: StartGateway) -> None:
-    async with scene(start_gateway, '[sanitize]\nroutes = ["websearch"]\n') as found:
+async def test_no_part_of_a_result_or_page_lets_a_secret_in_nor_a_query_out(serve: Serve) -> None:
+    async with scene(serve, '[sanitize]\nroutes = ["websearch"]\n') as found:
         found.provider.results = [
             {"title": SAID, "url": f"https://a.example.org/?access_token={KEY}", "content": SAID, "engine": KEY},
-            {
-                "title": "x",
-                "url": f"https://u:{KEY}@b.example.org/",
-                "content": "y",
-                "publishedDate": KEY,
-                "img_src": KEY,
-            },
+            {"title": "x", "url": f"https://u:{KEY}@b.test/", "content": "y", "publishedDate": KEY, "img_src": KEY},
         ]
         told = await called_tool(found.server, "search", query=f"who owns {KEY}", include_images=True)
         assert not holds(told) and '"error"' not in told[:200]
         assert not any(map(holds, found.provider.asked))
         found.site.pages["/notes"] = PAGE
         for depth in ("basic", "advanced"):
-            told = await called_tool(
-                found.server, "extract", urls=[f"{found.site.url}/notes"], extract_depth=depth, include_images=True
-            )
+            more = {"extract_depth": depth, "include_images": True}
+            told = await called_tool(found.server, "extract", urls=[f"{found.site.url}/notes"], **more)
             assert "set up last week" in told and not holds(told), depth

@@ -9,7 +9,7 @@ import pytest
 from gateway.services.completion.quotations import without_quotations
 from tests.support import upstream as up
 from tests.support.asking import CHAT, MESSAGES, RESPONSES, send, toml
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.gateways import Gateway, Serve
 from tests.support.upstream import Upstream
 
 KEY, CARD, PROMPT = "sk-upstream-key-0123456789", "4539 1488 0343 6467", "the quick brown fox jumps"
@@ -28,8 +28,8 @@ STATUSES: dict[int, tuple[int, str, bool]] = {
 
 
 @pytest.fixture
-async def server(start_gateway: StartGateway, upstream: Upstream) -> InProcessGateway:
-    return await start_gateway(toml(upstream, api_key="{ credential = 'up' }"), GATEWAY_CREDENTIAL_UP=KEY)
+async def server(serve: Serve, upstream: Upstream) -> Gateway:
+    return await serve(toml(upstream, api_key="{ credential = 'up' }"), GATEWAY_CREDENTIAL_UP=KEY)
 
 
 def failure(status: int, words: str, **headers: str) -> up.Script:
@@ -37,7 +37,7 @@ def failure(status: int, words: str, **headers: str) -> up.Script:
     return up.answer({"error": error}, status=status, Retry_After="7", **headers)
 
 
-def lines(server: InProcessGateway) -> list[Any]:
+def lines(server: Gateway) -> list[Any]:
     told = [orjson.loads(line) for line in server.log_text().splitlines()]
     return [line for line in told if line["event"] in ("upstream_failed", "upstream_refused")]
 
@@ -45,11 +45,9 @@ def lines(server: InProcessGateway) -> list[Any]:
 @pytest.mark.parametrize("path", BODIES)
 @pytest.mark.parametrize("status", STATUSES)
 @pytest.mark.parametrize("stream", [False, True])
-async def test_its_words_are_told_and_what_helps(
-    server: InProcessGateway, upstream: Upstream, path: str, status: int, stream: bool
-) -> None:
+async def test_its_words_are_told_and_what_helps(server: Gateway, path: str, status: int, stream: bool) -> None:
     words = f"the GPU is gone, {PROMPT}, key {KEY}, at http://10.1.2.3:8000/v1 " + "and so on " * 60
-    upstream.will(failure(status, words))
+    server.upstream.will(failure(status, words))
     got, data, headers = await send(server, path, {"model": "SvcLLM", "stream": stream, **BODIES[path]})
     wanted, code, helps = STATUSES[status]
     message = data["error"]["message"]
@@ -65,7 +63,7 @@ async def test_its_words_are_told_and_what_helps(
     assert PROMPT not in server.log_text() and "quick brown" not in server.log_text()
 
 
-async def test_an_error_in_a_stream_has_its_words_too(server: InProcessGateway, upstream: Upstream) -> None:
+async def test_an_error_in_a_stream_has_its_words_too(server: Gateway, upstream: Upstream) -> None:
     error = {"error": {"message": f"worker died on {PROMPT}", "type": "server_error", "code": 500}}
     upstream.will(up.stream(up.chunk({"content": "Hel"}), up.frame(error)))
     _, events, _ = await send(server, CHAT, {"model": "SvcLLM", "stream": True, **BODIES[CHAT]})
@@ -74,7 +72,7 @@ async def test_an_error_in_a_stream_has_its_words_too(server: InProcessGateway, 
     assert line["said"] == "worker died on [hidden]" and line["cause"] == "status 500 server_error"
 
 
-async def test_the_notes_say_what_it_said_without_the_request(server: InProcessGateway, upstream: Upstream) -> None:
+async def test_the_notes_say_what_it_said_without_the_request(server: Gateway, upstream: Upstream) -> None:
     upstream.will(failure(500, f"out of memory at {PROMPT}"))
     for _ in range(6):
         await send(server, CHAT, {"model": "SvcLLM", **BODIES[CHAT]})
@@ -109,8 +107,8 @@ MASKED = '[guardrail]\nenabled = "off"\n[sanitize]\nroutes = ["chat", "responses
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_a_value_that_it_quotes_is_masked(start_gateway: StartGateway, upstream: Upstream, stream: bool) -> None:
-    server = await start_gateway(toml(upstream) + MASKED)
+async def test_a_value_that_it_quotes_is_masked(serve: Serve, upstream: Upstream, stream: bool) -> None:
+    server = await serve(toml(upstream) + MASKED)
     upstream.will(failure(500, f"no such card {CARD} today"))
     _, data, _ = await send(server, CHAT, {"model": "SvcLLM", "stream": stream, **BODIES[CHAT]})
     assert CARD not in str(data) and "no such card [REDACTED:CREDIT_CARD] today" in data["error"]["message"]

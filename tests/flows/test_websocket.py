@@ -9,7 +9,7 @@ import pytest
 
 from tests.support import upstream as up
 from tests.support.asking import toml
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.gateways import Gateway, Serve
 from tests.support.sockets import LIMIT_S, TEXT_EVENTS, opened
 from tests.support.upstream import Exchange, Script, Upstream
 
@@ -23,9 +23,7 @@ def echo() -> Script:
     return script
 
 
-async def test_a_response_has_the_events_of_a_stream_one_a_message(
-    server: InProcessGateway, upstream: Upstream
-) -> None:
+async def test_a_response_has_the_events_of_a_stream_one_a_message(server: Gateway, upstream: Upstream) -> None:
     upstream.will(up.stream(*up.text_stream(["Hel", "lo"])))
     async with opened(server) as socket:
         events = await socket.turn(input="hello", stream=True)
@@ -37,14 +35,12 @@ async def test_a_response_has_the_events_of_a_stream_one_a_message(
     assert events[-1]["response"]["usage"]["total_tokens"] == 5
 
 
-async def test_a_turn_that_is_not_stored_is_continued_from_the_connections_memory(
-    server: InProcessGateway, upstream: Upstream
-) -> None:
-    upstream.will(echo())
+async def test_a_turn_that_is_not_stored_is_continued_from_the_connections_memory(server: Gateway) -> None:
+    server.upstream.will(echo())
     async with opened(server) as socket:
         first = await socket.answer(input="one", store=False)
         second = await socket.answer(input="two", store=False, previous_response_id=first["id"])
-        said = [message["content"] for message in upstream.last.body["messages"]]
+        said = [message["content"] for message in server.upstream.last.body["messages"]]
         assert said == ["one", "one", "two"]
         stale = await socket.turn(input="three", store=False, previous_response_id=first["id"])
         assert stale[-1]["error"]["code"] == "previous_response_not_found"  # the lane's latest alone is remembered
@@ -55,10 +51,8 @@ async def test_a_turn_that_is_not_stored_is_continued_from_the_connections_memor
         await socket.answer(input="clean", store=False)
 
 
-async def test_a_failed_continuation_lets_go_of_what_it_continued_but_a_fork_does_not(
-    server: InProcessGateway, upstream: Upstream
-) -> None:
-    upstream.will(echo())
+async def test_a_failed_continuation_lets_go_of_what_it_continued_but_a_fork_does_not(server: Gateway) -> None:
+    server.upstream.will(echo())
     orphan = [{"type": "function_call_output", "call_id": "call_none", "output": "x"}]
     async with opened(server) as socket:
         first = await socket.answer(input="one", store=False)
@@ -71,7 +65,7 @@ async def test_a_failed_continuation_lets_go_of_what_it_continued_but_a_fork_doe
         assert retry[-1]["error"]["code"] == "previous_response_not_found"
 
 
-async def test_a_warm_up_asks_no_model_and_can_be_continued(server: InProcessGateway, upstream: Upstream) -> None:
+async def test_a_warm_up_asks_no_model_and_can_be_continued(server: Gateway, upstream: Upstream) -> None:
     upstream.will(echo())
     async with opened(server) as socket:
         warm = await socket.turn(input=[{"role": "developer", "content": "be exact"}], generate=False, store=False)
@@ -81,21 +75,16 @@ async def test_a_warm_up_asks_no_model_and_can_be_continued(server: InProcessGat
     assert [message["content"] for message in upstream.last.body["messages"]] == ["be exact", "go"]
 
 
-async def test_lanes_run_beside_each_other_and_each_in_its_order(server: InProcessGateway, upstream: Upstream) -> None:
-    gate = asyncio.Event()
-
-    async def slow(exchange: Exchange) -> None:
-        await gate.wait()
-        await echo()(exchange)
-
-    upstream.will(slow, echo(), echo(), echo())
+async def test_lanes_run_beside_each_other_and_each_in_its_order(server: Gateway, upstream: Upstream) -> None:
+    gate = up.Gate(echo())
+    upstream.will(gate, echo(), echo(), echo())
     async with opened(server) as socket:
         await socket.create(input="slow", stream_id="a")
         await asyncio.wait_for(upstream.arrived.wait(), LIMIT_S)
         await socket.create(input="behind", stream_id="a")
         fast = await socket.turn(input="fast", stream_id="b")
         assert {event["stream_id"] for event in fast} == {"b"} and len(upstream.seen) == 2
-        gate.set()
+        gate.go_on.set()
         events: list[Any] = []
         while sum(event["type"] == "response.completed" for event in events) < 2:
             events.append(await socket.event())
@@ -103,10 +92,8 @@ async def test_lanes_run_beside_each_other_and_each_in_its_order(server: InProce
     assert said == ["slow", "behind"] and {event["stream_id"] for event in events} == {"a"}
 
 
-async def test_wrong_lanes_messages_and_fields_are_errors_and_the_connection_stays_open(
-    server: InProcessGateway, upstream: Upstream
-) -> None:
-    upstream.will(echo())
+async def test_wrong_lanes_messages_and_fields_are_errors_and_the_connection_stays_open(server: Gateway) -> None:
+    server.upstream.will(echo())
     async with opened(server) as socket:
         for lane in ("", "a b", "x" * 257, 7):
             wrong = (await socket.turn(input="hi", stream_id=lane))[-1]
@@ -128,9 +115,7 @@ async def test_wrong_lanes_messages_and_fields_are_errors_and_the_connection_sta
         await socket.answer(input="still here")
 
 
-async def test_steering_is_declined_and_a_cancelled_response_says_so(
-    server: InProcessGateway, upstream: Upstream
-) -> None:
+async def test_steering_is_declined_and_a_cancelled_response_says_so(server: Gateway, upstream: Upstream) -> None:
     upstream.will(up.silent(upstream, *up.text_stream()[:2]), echo())
     async with opened(server) as socket:
         await socket.create(input="hi")
@@ -148,9 +133,7 @@ async def test_steering_is_declined_and_a_cancelled_response_says_so(
         await socket.answer(input="next")
 
 
-async def test_a_failure_after_the_first_event_is_one_failed_response(
-    server: InProcessGateway, upstream: Upstream
-) -> None:
+async def test_a_failure_after_the_first_event_is_one_failed_response(server: Gateway, upstream: Upstream) -> None:
     upstream.will(up.stream(*up.text_stream()[:2], up.frame({"error": {"message": "broken"}})), echo())
     async with opened(server) as socket:
         events = await socket.turn(input="hi")
@@ -158,9 +141,7 @@ async def test_a_failure_after_the_first_event_is_one_failed_response(
         assert await socket.answer(input="next")
 
 
-async def test_the_key_stands_in_a_header_alone_and_its_scope_is_checked_before_the_handshake(
-    server: InProcessGateway, upstream: Upstream
-) -> None:
+async def test_the_key_stands_in_a_header_alone_and_its_scope_is_checked_before_the_handshake(server: Gateway) -> None:
     chat = server.make_key("chat")
     url = server.url.replace("http", "ws", 1) + "/v1/responses"
     async with aiohttp.ClientSession() as session:
@@ -176,15 +157,11 @@ async def test_the_key_stands_in_a_header_alone_and_its_scope_is_checked_before_
             assert refused.value.status == status
 
 
-async def test_sockets_can_be_off_which_is_426_and_are_not_below_the_ops_listener(
-    start_gateway: StartGateway, upstream: Upstream
-) -> None:
-    off = await start_gateway(toml(upstream).replace("[server]", "[server]\nwebsocket = false", 1))
-    on = await start_gateway(toml(upstream))
+async def test_sockets_can_be_off_which_is_426_and_are_not_below_the_ops_listener(serve: Serve) -> None:
+    off = await serve(toml(serve.upstream).replace("[server]", "[server]\nwebsocket = false", 1))
+    on = await serve(toml(serve.upstream))
     async with aiohttp.ClientSession() as session:
-        for url, server, status in (
-            (off.url, off, 426), (on.ops_url + "/api", on, 405),
-        ):  # fmt: skip
+        for url, server, status in ((off.url, off, 426), (on.ops_url + "/api", on, 405)):
             with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
                 await session.ws_connect(f"{url.replace('http', 'ws', 1)}/v1/responses", headers=server.headers)
             assert refused.value.status == status
@@ -194,10 +171,8 @@ async def test_sockets_can_be_off_which_is_426_and_are_not_below_the_ops_listene
             assert answer.status == 405 and answer.headers["Allow"] == "POST"
 
 
-async def test_a_key_has_so_many_sockets_and_a_place_becomes_free(
-    start_gateway: StartGateway, upstream: Upstream
-) -> None:
-    server = await start_gateway(toml(upstream).replace("[server]", "[server]\nwebsocket_per_key = 1", 1))
+async def test_a_key_has_so_many_sockets_and_a_place_becomes_free(serve: Serve, upstream: Upstream) -> None:
+    server = await serve(toml(upstream).replace("[server]", "[server]\nwebsocket_per_key = 1", 1))
     async with opened(server):
         with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
             async with opened(server):
@@ -213,14 +188,9 @@ async def test_a_key_has_so_many_sockets_and_a_place_becomes_free(
 
 
 @pytest.mark.slow
-async def test_a_drain_lets_turns_finish_says_so_and_closes(server: InProcessGateway, upstream: Upstream) -> None:
-    gate = asyncio.Event()
-
-    async def slow(exchange: Exchange) -> None:
-        await gate.wait()
-        await echo()(exchange)
-
-    upstream.will(slow)
+async def test_a_drain_lets_turns_finish_says_so_and_closes(server: Gateway, upstream: Upstream) -> None:
+    gate = up.Gate(echo())
+    upstream.will(gate)
     async with opened(server) as busy, opened(server) as idle:
         await busy.create(input="slow")
         await asyncio.wait_for(upstream.arrived.wait(), LIMIT_S)
@@ -231,7 +201,7 @@ async def test_a_drain_lets_turns_finish_says_so_and_closes(server: InProcessGat
         await busy.create(input="late", stream_id="b")
         late = await busy.event()
         assert late["stream_id"] == "b" and late["error"]["code"] == "shutting_down"
-        gate.set()
+        gate.go_on.set()
         while (event := await busy.event())["type"] != "response.completed":
             pass
         assert (await busy.event())["error"]["code"] == "shutting_down" and event["response"]["status"] == "completed"
@@ -239,15 +209,13 @@ async def test_a_drain_lets_turns_finish_says_so_and_closes(server: InProcessGat
         assert await asyncio.wait_for(drain, LIMIT_S) == 0
 
 
-async def test_a_placeholder_of_a_turn_that_is_not_stored_becomes_its_value_in_the_next(
-    start_gateway: StartGateway, upstream: Upstream
-) -> None:
+async def test_a_placeholder_of_a_turn_that_is_not_stored_becomes_its_value_in_the_next(serve: Serve) -> None:
     more = "\n[sanitize]\nroutes = ['responses']\nprofile = 'reversible'\n[guardrail]\nenabled = 'off'\n"
-    server = await start_gateway(toml(upstream) + more)
-    upstream.will(up.stream(*up.text_stream(["I wrote to [EMA", "IL_1]."])))
+    server = await serve(toml(serve.upstream) + more)
+    serve.upstream.will(up.stream(*up.text_stream(["I wrote to [EMA", "IL_1]."])))
     async with opened(server) as socket:
         first = await socket.answer(input="write to jane@posthaus.org", store=False)
         second = await socket.answer(input="to whom?", store=False, previous_response_id=first["id"])
     said = [answer["output"][0]["content"][0]["text"] for answer in (first, second)]
     assert said == ["I wrote to jane@posthaus.org."] * 2
-    assert "jane@" not in json.dumps([seen.body for seen in upstream.seen])
+    assert "jane@" not in json.dumps([seen.body for seen in serve.upstream.seen])

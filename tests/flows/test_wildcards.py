@@ -10,7 +10,7 @@ from gateway.config.loader import ConfigError, load_config
 from gateway.services.completion.model_names import takes
 from tests.support import upstream as up
 from tests.support.asking import CHAT, MESSAGES, OFF, RESPONSES, send
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.gateways import Gateway, Serve
 from tests.support.upstream import Upstream
 
 PRICE = '[[prices]]\nmodel = "claude-*"\ninput_per_million = 1.0\noutput_per_million = 1.0\ncurrency = "EUR"\n'
@@ -27,13 +27,13 @@ def model(upstream: Upstream, name: str, *lines: str, upstream_lines: str = "") 
 
 
 @pytest.fixture
-async def server(start_gateway: StartGateway, upstream: Upstream) -> InProcessGateway:
+async def server(serve: Serve, upstream: Upstream) -> Gateway:
     parts = [
         model(upstream, "claude-*", "list_models = true"),
         model(upstream, "claude-haiku-*", "aliases = ['small-*']", upstream_lines="model = 'tiny'"),
         model(upstream, "claude-opus", upstream_lines="model = 'own'"),
     ]
-    return await start_gateway("[server]\nbase_path = ''\n" + "".join(parts) + PRICE + OFF)
+    return await serve("[server]\nbase_path = ''\n" + "".join(parts) + PRICE + OFF)
 
 
 @pytest.mark.parametrize("path", BODIES)
@@ -44,7 +44,7 @@ async def server(start_gateway: StartGateway, upstream: Upstream) -> InProcessGa
      ("small-1", "tiny", "small-1"), ("claude-opus", "own", "claude-opus"), ("claude-", "claude-", "claude-")],
 )  # fmt: skip
 async def test_the_most_exact_name_wins_and_the_caller_reads_its_own(
-    server: InProcessGateway, upstream: Upstream, path: str, stream: bool, name: str, sent: str, told: str
+    server: Gateway, upstream: Upstream, path: str, stream: bool, name: str, sent: str, told: str
 ) -> None:
     upstream.will(up.stream(*up.text_stream()) if stream else up.answer())
     status, data, _ = await send(server, path, {"model": name, "stream": stream, **BODIES[path]})
@@ -56,12 +56,12 @@ async def test_the_most_exact_name_wins_and_the_caller_reads_its_own(
 
 
 @pytest.mark.parametrize("name", ["gpt-5", "Claude-x", "claude-a b", "claude-\nx", "xclaude-1"])
-async def test_other_names_are_unknown(server: InProcessGateway, upstream: Upstream, name: str) -> None:
+async def test_other_names_are_unknown(server: Gateway, upstream: Upstream, name: str) -> None:
     status, data, _ = await send(server, CHAT, {"model": name, **BODIES[CHAT]})
     assert status == 404 and "claude-*" in data["error"]["message"] and not upstream.seen
 
 
-async def test_usage_price_log_and_metrics_go_by_the_entry(server: InProcessGateway, upstream: Upstream) -> None:
+async def test_usage_price_log_and_metrics_go_by_the_entry(server: Gateway, upstream: Upstream) -> None:
     upstream.will(up.answer())
     await send(server, CHAT, {"model": "claude-one", **BODIES[CHAT]})
     await send(server, CHAT, {"model": "claude-two", **BODIES[CHAT]})
@@ -71,9 +71,7 @@ async def test_usage_price_log_and_metrics_go_by_the_entry(server: InProcessGate
     assert '"model":"claude-*"' in log and "claude-two" not in log
 
 
-async def test_what_the_upstream_lists_is_listed_and_asked_for_once(
-    server: InProcessGateway, upstream: Upstream
-) -> None:
+async def test_what_the_upstream_lists_is_listed_and_asked_for_once(server: Gateway, upstream: Upstream) -> None:
     names = ["claude-sonnet-5", "claude-haiku-5", "gpt-9", "claude-opus", 7]
     upstream.will(up.answer({"data": [{"id": name} for name in names]}))
     listed = [(await send(server, "/v1/models", method="GET"))[1]["data"] for _ in range(2)]
@@ -85,7 +83,7 @@ async def test_what_the_upstream_lists_is_listed_and_asked_for_once(
     assert status == 200 and data["id"] == "claude-anything"
 
 
-async def test_an_upstream_that_lists_nothing_costs_only_itself(server: InProcessGateway, upstream: Upstream) -> None:
+async def test_an_upstream_that_lists_nothing_costs_only_itself(server: Gateway, upstream: Upstream) -> None:
     upstream.will(up.answer({"error": {"message": "no"}}, status=500))
     status, data, _ = await send(server, "/v1/models", method="GET")
     assert status == 200 and [each["id"] for each in data["data"]] == ["claude-opus"]

@@ -13,29 +13,16 @@ from gateway.embedded.llm_server import is_installed
 from tests.support.gateway_process import GatewayProcess
 from tests.support.gateways import start_process, upstream_toml
 from tests.support.ports import free_port
-from tests.support.upstream import Exchange, Upstream, answer, completion
+from tests.support.upstream import Gate, Upstream, answer
 from tests.support.waiting import eventually, until
 
 pytestmark = pytest.mark.slow
 
 
-class Held:
-    """Answers everything at once, but only when the test says so."""
-
-    def __init__(self) -> None:
-        self.waiting = 0
-        self.go_on = asyncio.Event()
-
-    async def __call__(self, exchange: Exchange) -> None:
-        self.waiting += 1
-        await self.go_on.wait()
-        await answer(completion())(exchange)
-
-
 async def test_both_workers_answer_and_every_worker_shows_the_metrics_of_all(
     tmp_path: Path, upstream: Upstream
 ) -> None:
-    script = Held()
+    script = Gate(answer())
     upstream.will(script)
     async with start_process(tmp_path, "workers = 2\n" + upstream_toml(upstream.url)) as gateway:
         assert len(gateway.workers()) == 2
@@ -82,7 +69,7 @@ def connections_of(pid: int, url: str) -> int:
 async def test_a_killed_worker_takes_only_its_own_requests_with_it_and_is_replaced(
     tmp_path: Path, upstream: Upstream
 ) -> None:
-    script = Held()
+    script = Gate(answer())
     upstream.will(script)
     async with start_process(tmp_path, "workers = 2\n" + upstream_toml(upstream.url)) as gateway:
         calls = [asyncio.create_task(gateway.chat()) for _ in range(20)]
@@ -116,14 +103,10 @@ async def test_the_whole_gateway_says_why_it_cannot_start(tmp_path: Path) -> Non
     for workers in (1, 2):
         gateway = GatewayProcess(tmp_path, 0)
         gateway.port = 0
-        gateway.write_config(
-            f'workers = {workers}\ntls = {{ cert = "{tmp_path}/cert.pem", key = "{tmp_path}/cert.pem" }}\n'
-        )
-        gateway.start()
-        try:
+        pem = tmp_path / "cert.pem"
+        gateway.write_config(f'workers = {workers}\ntls = {{ cert = "{pem}", key = "{pem}" }}\n')
+        async with gateway.begun():
             assert await gateway.wait_exit() == 78
-        finally:
-            await gateway.close()
         assert "gateway: " in gateway.printed()
 
 
@@ -132,8 +115,7 @@ async def test_the_workers_share_one_embedded_model_that_their_parent_keeps(tmp_
         pytest.skip("the [llm] extra is not installed")
     gateway = GatewayProcess(tmp_path, free_port())
     gateway.write_config("workers = 2\n[local_ocr]\nenabled = false\n[local_llm]\nthreads = 1\n", embedded=True)
-    gateway.start()
-    try:
+    async with gateway.begun():
         await gateway.wait_for_event("ready")
         await gateway.wait_until_ready()
         for _ in range(4):
@@ -142,5 +124,3 @@ async def test_the_workers_share_one_embedded_model_that_their_parent_keeps(tmp_
         assert len(gateway.events("child_ready")) == 1
         gateway.send(signal.SIGTERM)
         assert await gateway.wait_exit() == 0
-    finally:
-        await gateway.close()

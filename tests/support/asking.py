@@ -2,7 +2,8 @@
 
 import asyncio
 import io
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
 import aiohttp
@@ -10,7 +11,7 @@ import openai
 import orjson
 
 from tests.support.gateway_process import GatewayProcess
-from tests.support.gateways import InProcessGateway
+from tests.support.gateways import Gateway
 from tests.support.upstream import Upstream
 from tests.support.web_tools import tool_call
 
@@ -38,7 +39,7 @@ def toml(*upstreams: Upstream, more: str = "", **settings: Any) -> str:
 
 
 async def send(
-    server: InProcessGateway | GatewayProcess,
+    server: Gateway | GatewayProcess,
     path: str,
     body: Any = None,
     *,
@@ -75,8 +76,21 @@ def events_of(raw: bytes) -> list[Any]:
     return [orjson.loads(line[6:]) for line in raw.split(b"\n") if line.startswith(b"data: {")]
 
 
+@asynccontextmanager
+async def posting(
+    server: Gateway | GatewayProcess, path: str, body: Any, key: str = "", **headers: str
+) -> AsyncIterator[aiohttp.ClientResponse]:
+    """The answer to a body, for who reads it piece by piece, or leaves."""
+    given = {"Authorization": f"Bearer {key or server.key}", **headers}
+    async with (
+        asyncio.timeout(LIMIT_S), aiohttp.ClientSession(headers=given) as session,
+        session.post(server.url + path, json=body) as answer,
+    ):  # fmt: skip
+        yield answer
+
+
 async def call_tool(
-    server: InProcessGateway | GatewayProcess,
+    server: Gateway | GatewayProcess,
     tool: str,
     arguments: Any = None,
     *,
@@ -90,26 +104,24 @@ async def call_tool(
     return result["isError"], orjson.loads(result["content"][0]["text"])["data"]
 
 
-async def ask(server: InProcessGateway, path: str = CHAT, **body: Any) -> tuple[int, Any, Any]:
+async def ask(server: Gateway, path: str = CHAT, **body: Any) -> tuple[int, Any, Any]:
     """`send` with what a body must have: chat's own and another's fields are left alone by the other routes."""
     return await send(server, path, {**ASK, **body})
 
 
-async def ask_stream(server: InProcessGateway, **body: Any) -> tuple[int, list[Any]]:
+async def ask_stream(server: Gateway, **body: Any) -> tuple[int, list[Any]]:
     """Status and decoded events; None stands for `[DONE]`. An error answer is its one event."""
-    async with asyncio.timeout(LIMIT_S), aiohttp.ClientSession() as session:
-        url = server.url + "/v1/chat/completions"
-        async with session.post(url, json={**ASK, "stream": True, **body}, headers=server.headers) as answer:
-            raw = await answer.read()
-            if answer.status != 200:
-                return answer.status, [orjson.loads(raw)]
-            assert answer.content_type == "text/event-stream"
-            frames = [frame for frame in raw.split(b"\n\n") if frame and not frame.startswith(b":")]
-            assert all(frame.startswith(b"data: ") and b"\n" not in frame for frame in frames)
-            return 200, [None if frame == b"data: [DONE]" else orjson.loads(frame[6:]) for frame in frames]
+    async with posting(server, CHAT, {**ASK, "stream": True, **body}) as answer:
+        raw = await answer.read()
+        if answer.status != 200:
+            return answer.status, [orjson.loads(raw)]
+        assert answer.content_type == "text/event-stream"
+        frames = [frame for frame in raw.split(b"\n\n") if frame and not frame.startswith(b":")]
+        assert all(frame.startswith(b"data: ") and b"\n" not in frame for frame in frames)
+        return 200, [None if frame == b"data: [DONE]" else orjson.loads(frame[6:]) for frame in frames]
 
 
-def official(server: InProcessGateway, key: str = "") -> Any:
+def official(server: Gateway, key: str = "") -> Any:
     """openai-python for a gateway. Any: the types of its answers are unions of dozens."""
     return openai.AsyncOpenAI(base_url=server.url + "/v1", api_key=key or server.key, max_retries=0)
 

@@ -5,7 +5,7 @@ whole messages; `streamed` makes the deltas.
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,7 +59,7 @@ def streamed(message: Body, finish: str) -> list[bytes]:
     pieces = [up.chunk({"role": "assistant", "content": ""})]
     for name, value in message.items():
         if name == "tool_calls":
-            pieces += [up.chunk({"tool_calls": [part]}) for at, call in enumerate(value) for part in _parts(at, call)]
+            pieces += [piece for at, call in enumerate(value) for piece in up.call_chunks(call, index=at)]
         elif name == "content" and isinstance(value, list):
             pieces += [up.chunk({"content": [part]}) for part in value]
         elif isinstance(value, str) and name != "role":
@@ -70,16 +70,9 @@ def streamed(message: Body, finish: str) -> list[bytes]:
     return [*pieces, up.chunk({}, finish), up.usage_chunk(), up.DONE]
 
 
-def _parts(index: int, call: Body) -> Iterator[Body]:
-    function = call["function"]
-    yield {"index": index, **call, "function": {**function, "arguments": ""}}
-    yield {"index": index, "function": {"arguments": function["arguments"]}}
-
-
 def call(number: int, **more: Any) -> Body:
     """A call whose arguments differ in each round, while its name does not."""
-    function = {"name": "read_file", "arguments": f'{{"path": "notes/{number}.md"}}'}
-    return {"id": f"call_{number}", "type": "function", "function": function, **more}
+    return {**up.called("read_file", f'{{"path": "notes/{number}.md"}}', f"call_{number}"), **more}
 
 
 def _thought(number: int) -> str:

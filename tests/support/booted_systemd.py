@@ -9,12 +9,19 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Self
 
+import aiohttp
+import pytest
+
+from tests.support.paths import ROOT
+
 BOOT_S = 90
+PYTHON = Path("/usr/bin/python3")
 _SCRIPT = Path(__file__).with_name("boot_systemd.sh")
 _NAMESPACES = ("--fork", "--pid", "--mount", "--cgroup", "--ipc", "--uts", "--net", "--kill-child")
 _SEARCH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -39,6 +46,21 @@ def why_not() -> str:
         return "needs cgroup2 and overlayfs"
     tried = subprocess.run(["unshare", *_NAMESPACES, "true"], capture_output=True, timeout=20, check=False)
     return "" if tried.returncode == 0 else "new namespaces are refused here"
+
+
+@contextlib.contextmanager
+def booted(folder: Path) -> Iterator["BootedSystemd"]:
+    """A machine that sees the packages of these tests at /opt/packages, and this repository at /opt/source. Skips the
+    test where none can be booted, or where `PYTHON` is not the Python that these packages are built for."""
+    if reason := why_not():
+        pytest.skip(f"no systemd can be booted here: {reason}")
+    minor = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    if not PYTHON.exists() or PYTHON.resolve().name != minor:
+        pytest.skip(f"{PYTHON} is not {minor}, for which the packages of these tests are built")
+    (folder / "machine").mkdir()
+    packages = Path(aiohttp.__file__).parent.parent
+    with BootedSystemd(folder / "machine", {packages: "/opt/packages", ROOT: "/opt/source"}) as machine:
+        yield machine
 
 
 class BootedSystemd:
@@ -98,9 +120,8 @@ class BootedSystemd:
 
     def command(self, *command: str, variables: Mapping[str, str] | None = None) -> list[str]:
         """What runs `command` inside, as root, with nothing of this process's environment."""
-        environment = [
-            f"{name}={value}" for name, value in {"PATH": _SEARCH, "HOME": "/root", **(variables or {})}.items()
-        ]
+        given = {"PATH": _SEARCH, "HOME": "/root", **(variables or {})}
+        environment = [f"{name}={value}" for name, value in given.items()]
         enter = ("nsenter", "-t", str(self._init), "-m", "-u", "-i", "-n", "-p", "-C", "-r", "-w")
         return [*enter, "env", "-i", *environment, *command]
 

@@ -15,7 +15,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 import aiohttp
 import orjson
@@ -26,7 +26,7 @@ from gateway.access.usage import read_usage
 from gateway.shared_state.sqlite_state import STATE_FILE
 from tests.support import upstream as up
 from tests.support.asking import CHAT, MCP, MESSAGES, RESPONSES, events_of, send, toml
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.gateways import Gateway, Serve
 from tests.support.hosted_search import SEARCH, Provider, search
 from tests.support.pieces import pieces_of
 from tests.support.sockets import ENDS, Socket, opened
@@ -92,8 +92,7 @@ class Play:
         text = "\n".join(_text_of(message) for message in body["messages"] if message["role"] in ("user", "assistant"))
         text = text.strip()
         if self.calls is not None:
-            function = {"name": "send", "arguments": self.calls(text)}
-            await self._answer(exchange, None, {"index": 0, "id": "call_1", "type": "function", "function": function})
+            await self._answer(exchange, None, {"index": 0, **up.called("send", self.calls(text))})
         elif self.fills:
             await self._answer(exchange, "word" * max(body.get(name, 0) for name in LIMITS))
         else:
@@ -132,7 +131,7 @@ class Play:
             return
         pieces = [up.chunk({"role": "assistant", "content": ""})]
         pieces += [up.chunk({"content": piece}) for piece in _cut(text or "")]
-        pieces += _call_pieces(call) if call else []
+        pieces += up.call_chunks(call, _size(call["function"]["arguments"])) if call else []
         counts = orjson.loads(up.usage_chunk()[6:]) | {"usage": usage}
         pieces += [up.chunk({}, reason), up.frame(counts), up.DONE]
         if exchange.sent_bytes == 0:
@@ -208,18 +207,11 @@ def _cut(text: str) -> list[str]:
     return pieces_of(text, _size(text))
 
 
-def _call_pieces(call: dict[str, Any]) -> list[bytes]:
-    text = call["function"]["arguments"]
-    pieces = [up.chunk({"tool_calls": [{**call, "function": {**call["function"], "arguments": ""}}]})]
-    arguments = [{"index": call["index"], "function": {"arguments": piece}} for piece in _cut(text)]
-    return [*pieces, *(up.chunk({"tool_calls": [piece]}) for piece in arguments)]
-
-
 @dataclass(repr=False)
 class Stage:
     """A gateway between what is scripted and who asks."""
 
-    server: InProcessGateway
+    server: Gateway
     model: Upstream
     search: Provider
     play: Play = field(default_factory=Play)
@@ -330,9 +322,7 @@ class Stage:
 
 
 @asynccontextmanager
-async def staged(
-    start_gateway: StartGateway, more: str = "", server: str = "", **settings: Any
-) -> AsyncIterator[Stage]:
+async def staged(serve: Serve, more: str = "", server: str = "", **settings: Any) -> AsyncIterator[Stage]:
     """A stage whose gateway has `more` configuration, and these lines of the table `server`; `settings` are those of
     the model's upstream."""
     async with AsyncExitStack() as stack:
@@ -346,7 +336,7 @@ async def staged(
         )
         own = toml(model, **settings).replace("[server]", f"[server]\n{server}", 1)
         tables += _native(model, settings)
-        stage = Stage(await start_gateway(own + tables + more), model, provider)
+        stage = Stage(await serve(own + tables + more), model, provider)
         stage.will(Play())
         yield stage
 
@@ -381,56 +371,6 @@ class Told:
         return str(self.answer["id"])
 
 
-class Way(Protocol):
-    """One connection with a key."""
-
-    async def ask(self, text: str = "hello", **more: Any) -> Told:
-        """One call to its end. `more`: fields of the body."""
-
-    async def again(self, told: Told) -> Told:
-        """What this door does next after `told`: another turn or call, or another look at the run."""
-
-    def raw(self, text: str = "hello", **more: Any) -> bytes:
-        """The body or message of a call."""
-
-    async def send(self, raw: bytes) -> None:
-        """Send a body or message; a socket does not wait for what comes back."""
-
-    async def refused(self, raw: bytes) -> int:
-        """The status of a body or message that is refused, or the code with which the connection is closed instead."""
-
-
-class Door(Protocol):
-    """A way in."""
-
-    @property
-    def name(self) -> str:
-        """Of the column."""
-
-    @property
-    def fails_by(self) -> str:
-        """Where an early failure is told: `status`, `response` or `result`."""
-
-    @property
-    def tool(self) -> Any:
-        """The caller's own tool as this interface declares it."""
-
-    @property
-    def path(self) -> str:
-        """Of the route."""
-
-    @property
-    def limit(self) -> str:
-        """The field that bounds an answer; empty where a call has no tokens."""
-
-    @property
-    def scope(self) -> str:
-        """The scope without which a key may not ask here."""
-
-    def opened(self, stage: Stage, key: str = "") -> AbstractAsyncContextManager[Way]:
-        """A connection."""
-
-
 _SEND = {"name": "send", "parameters": {"type": "object", "properties": {"to": {"type": "string"}}}}
 TOOLS: dict[str, Any] = {
     CHAT: {"type": "function", "function": _SEND},
@@ -440,62 +380,72 @@ TOOLS: dict[str, Any] = {
 
 
 def body_for(path: str, text: str = "hello", **more: Any) -> dict[str, Any]:
-    """A body of one of the three routes of models that says a text."""
+    """A body of one of the three routes of models that says a text, or a search for it."""
+    if path == MCP:
+        return tool_call("search", {"query": text, **more})
     if path == RESPONSES:
         return {"model": "SvcLLM", "input": text, **more}
     limit = {"max_tokens": 100} if path == MESSAGES else {}
     return {"model": "SvcLLM", "messages": [{"role": "user", "content": text}], **limit, **more}
 
 
-async def told_by(server: InProcessGateway, path: str, text: str = "hello", **more: Any) -> "Told":
+async def told_by(server: Gateway, path: str, text: str = "hello", **more: Any) -> "Told":
     """What one of the routes answers, whole or streamed. `more`: fields of the body."""
     status, answer, _ = await send(server, path, body_for(path, text, **more))
     shown = orjson.dumps(answer).decode()
     return (told_of_events if isinstance(answer, list) else told_of_answer)(status, answer, shown)
 
 
-class HttpWay:
-    """Requests of one route over one client session."""
+class Way:
+    """One connection with a key: requests of one route over one client session. `begun`: the ids of background runs."""
 
     def __init__(self, stage: Stage, session: aiohttp.ClientSession, path: str, fields: dict[str, Any]) -> None:
-        self._stage, self._session, self._path, self._fields = stage, session, path, fields
+        self._session, self._path, self._fields = session, path, fields
+        self._url = stage.server.url
+        self.begun: list[str] = []
 
     async def ask(self, text: str = "hello", **more: Any) -> Told:
+        """One call to its end. `more`: fields of the body."""
         return await self.request("POST", self._path, self.raw(text, **more))
 
-    def raw(self, text: str = "hello", **more: Any) -> bytes:
-        return orjson.dumps(body_for(self._path, text, **{**self._fields, **more}))
-
     async def again(self, told: Told) -> Told:
+        """What this door does next after `told`: another turn or call, or another look at the run."""
         return await self.ask("again")
 
+    def raw(self, text: str = "hello", **more: Any) -> bytes:
+        """The body or message of a call."""
+        return orjson.dumps(body_for(self._path, text, **{**self._fields, **more}))
+
     async def send(self, raw: bytes) -> None:
+        """Send a body or message; a socket does not wait for what comes back."""
         await self.refused(raw)
 
     async def refused(self, raw: bytes) -> int:
-        headers, url = {"Content-Type": "application/json"}, self._stage.server.url + self._path
-        async with asyncio.timeout(LIMIT_S), self._session.post(url, data=io.BytesIO(raw), headers=headers) as answer:
+        """The status of a body or message that is refused, or the code with which the connection is closed instead."""
+        async with asyncio.timeout(LIMIT_S), self._posted(raw) as answer:
             await answer.read()
             return answer.status
 
+    def _posted(self, raw: bytes) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
+        headers = {"Content-Type": "application/json"}
+        return self._session.post(self._url + self._path, data=io.BytesIO(raw), headers=headers)
+
     async def request(self, method: str, path: str, body: bytes | None = None) -> Told:
         headers = {"Content-Type": "application/json"} if body is not None else {}
-        url = self._stage.server.url + path
-        async with (
-            asyncio.timeout(LIMIT_S),
-            self._session.request(method, url, data=body, headers=headers) as answer,
-        ):
+        asked = self._session.request(method, self._url + path, data=body, headers=headers)
+        async with asyncio.timeout(LIMIT_S), asked as answer:
             raw = await answer.read()
             if answer.content_type == "text/event-stream":
                 return told_of_events(answer.status, events_of(raw), raw.decode())
             return told_of_answer(answer.status, orjson.loads(raw), raw.decode())
 
 
-class SocketWay:
+class SocketWay(Way):
     """Turns on one socket."""
 
     def __init__(self, socket: Socket) -> None:
         self.socket = socket
+        self.begun = []
 
     async def ask(self, text: str = "hello", **more: Any) -> Told:
         events: list[Any] = []
@@ -506,9 +456,6 @@ class SocketWay:
         seen = [event for event in events if event is not None]
         status = 0 if not seen else seen[-1].get("status") or 200
         return told_of_events(status, seen, orjson.dumps(events).decode())
-
-    async def again(self, told: Told) -> Told:
-        return await self.ask("again")
 
     def raw(self, text: str = "hello", **more: Any) -> bytes:
         return orjson.dumps({"type": "response.create", "model": "SvcLLM", "input": text, **more})
@@ -522,13 +469,12 @@ class SocketWay:
         return int(event["status"]) if event is not None else int(self.socket.raw.close_code or 0)
 
 
-class RunWay(HttpWay):
+class RunWay(Way):
     """Background runs: `how` is `live`, `resumed` or `polled`."""
 
     def __init__(self, stage: Stage, session: aiohttp.ClientSession, how: str) -> None:
         super().__init__(stage, session, RESPONSES, {"background": True, "stream": how != "polled"})
         self._how = how
-        self.begun: list[str] = []
 
     async def ask(self, text: str = "hello", **more: Any) -> Told:
         begun = await self.begin(text, **more)
@@ -544,12 +490,7 @@ class RunWay(HttpWay):
         body = self.raw(text, **more)
         if self._how != "resumed":
             return await self.request("POST", RESPONSES, body)
-        async with (
-            asyncio.timeout(LIMIT_S),
-            self._session.post(
-                self._stage.server.url + RESPONSES, data=body, headers={"Content-Type": "application/json"}
-            ) as answer,
-        ):
+        async with asyncio.timeout(LIMIT_S), self._posted(body) as answer:
             if answer.status != 200:
                 raw = await answer.read()
                 return told_of_answer(answer.status, orjson.loads(raw), raw.decode())
@@ -572,123 +513,56 @@ class RunWay(HttpWay):
                 await asyncio.sleep(0.02)
 
 
-class McpWay(HttpWay):
-    """Calls of the search tool."""
-
-    def __init__(self, stage: Stage, session: aiohttp.ClientSession) -> None:
-        super().__init__(stage, session, MCP, {})
-
-    def raw(self, text: str = "hello", **more: Any) -> bytes:
-        return orjson.dumps(tool_call("search", {"query": text, **more}))
-
-    async def ask(self, text: str = "hello", **more: Any) -> Told:
-        headers = {"Accept": "application/json", "Content-Type": "application/json"}
-        url = self._stage.server.url + MCP
-        body = self.raw(text, **more)
-        async with asyncio.timeout(LIMIT_S), self._session.post(url, data=body, headers=headers) as answer:
-            raw = await answer.read()
-        data = orjson.loads(raw)
-        if "result" not in data:
-            return Told(answer.status, raw.decode(), error=data["error"], answer=data)
-        found = orjson.loads(data["result"]["content"][0]["text"])["data"]
-        text = "".join(each["content"] for each in found.get("results", ()))
-        return Told(answer.status, raw.decode(), text, error=found.get("error"), answer=data)
-
-    async def again(self, told: Told) -> Told:
-        return await self.ask("again")
-
-
 @dataclass(frozen=True)
-class HttpDoor:
+class Door:
+    """A way in. `name`: of its column. `fields`: what each body has. `scope`: without which a key may not ask here.
+    `fails_by`: where an early failure is told, `status`, `response` or `result`. `how`: of a background run."""
+
     name: str
-    path: str
-    fields: dict[str, Any]
+    path: str = RESPONSES
+    fields: dict[str, Any] = field(default_factory=dict)
     scope: str = "responses"
     fails_by: str = "status"
+    how: str = ""
 
     @property
     def tool(self) -> Any:
-        return TOOLS[self.path]
+        """The caller's own tool as this interface declares it."""
+        return TOOLS.get(self.path)
 
     @property
     def limit(self) -> str:
-        return "max_output_tokens" if self.path == RESPONSES else "max_tokens"
+        """The field that bounds an answer; empty where a call has no tokens."""
+        return {RESPONSES: "max_output_tokens", MCP: ""}.get(self.path, "max_tokens")
 
     @asynccontextmanager
     async def opened(self, stage: Stage, key: str = "") -> AsyncIterator[Way]:
-        async with _session(stage, key) as session:
-            yield HttpWay(stage, session, self.path, self.fields)
+        """A connection."""
+        if self is SOCKET:
+            async with opened(stage.server, key) as socket:
+                yield SocketWay(socket)
+            return
+        headers = {"Authorization": f"Bearer {key or stage.server.key}"}
+        headers |= {"Accept": "application/json"} if self.path == MCP else {}
+        async with aiohttp.ClientSession(headers=headers) as session:
+            yield RunWay(stage, session, self.how) if self.how else Way(stage, session, self.path, self.fields)
 
 
-@dataclass(frozen=True)
-class SocketDoor:
-    name: str = "socket"
-    fails_by: str = "status"
-    tool: Any = field(default_factory=lambda: TOOLS[RESPONSES])
-    path: str = RESPONSES
-    limit: str = "max_output_tokens"
-    scope: str = "responses"
-
-    @asynccontextmanager
-    async def opened(self, stage: Stage, key: str = "") -> AsyncIterator[Way]:
-        async with opened(stage.server, key) as socket:
-            yield SocketWay(socket)
+def _run(how: str) -> Door:
+    return Door(f"background {how}", fails_by="response", how=how)
 
 
-@dataclass(frozen=True)
-class RunDoor:
-    how: str
-    fails_by: str = "response"
-    tool: Any = field(default_factory=lambda: TOOLS[RESPONSES])
-    path: str = RESPONSES
-    limit: str = "max_output_tokens"
-    scope: str = "responses"
-
-    @property
-    def name(self) -> str:
-        return f"background {self.how}"
-
-    @asynccontextmanager
-    async def opened(self, stage: Stage, key: str = "") -> AsyncIterator["RunWay"]:
-        async with _session(stage, key) as session:
-            yield RunWay(stage, session, self.how)
-
-
-@dataclass(frozen=True)
-class McpDoor:
-    name: str = "mcp"
-    fails_by: str = "result"
-    tool: Any = None
-    path: str = MCP
-    limit: str = ""
-    scope: str = "web-search"
-
-    @asynccontextmanager
-    async def opened(self, stage: Stage, key: str = "") -> AsyncIterator[Way]:
-        async with _session(stage, key) as session:
-            yield McpWay(stage, session)
-
-
-@asynccontextmanager
-async def _session(stage: Stage, key: str) -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {key or stage.server.key}"}) as session:
-        yield session
-
-
-WHOLE, STREAMED = HttpDoor("whole", RESPONSES, {}), HttpDoor("streamed", RESPONSES, {"stream": True})
-SOCKET, HOSTED, TOOL = (
-    SocketDoor(),
-    HttpDoor("hosted", RESPONSES, {"stream": True, "tools": [SEARCH]}, "web-search"),
-    McpDoor(),
-)
-LIVE, RESUMED, POLLED = RunDoor("live"), RunDoor("resumed"), RunDoor("polled")
-DOORS: tuple[Door, ...] = (WHOLE, STREAMED, SOCKET, LIVE, RESUMED, POLLED, HOSTED, TOOL)
+WHOLE, STREAMED, SOCKET = Door("whole"), Door("streamed", fields={"stream": True}), Door("socket")
+HOSTED = Door("hosted", fields={"stream": True, "tools": [SEARCH]}, scope="web-search")
+TOOL = Door("mcp", MCP, scope="web-search", fails_by="result")
+LIVE, RESUMED, POLLED = map(_run, ("live", "resumed", "polled"))
+DOORS = (WHOLE, STREAMED, SOCKET, LIVE, RESUMED, POLLED, HOSTED, TOOL)
 """The columns of the table."""
-ROUTES: tuple[Door, ...] = (
-    HttpDoor("chat whole", CHAT, {}, "chat"), HttpDoor("chat streamed", CHAT, {"stream": True}, "chat"),
-    HttpDoor("messages whole", MESSAGES, {}, "chat"), HttpDoor("messages streamed", MESSAGES, {"stream": True}, "chat"),
-    HttpDoor("native messages whole", MESSAGES, {"model": "Native"}, "chat"),
-    HttpDoor("native messages streamed", MESSAGES, {"model": "Native", "stream": True}, "chat"),
+ROUTES = (
+    Door("chat whole", CHAT, {}, "chat"), Door("chat streamed", CHAT, {"stream": True}, "chat"),
+    Door("messages whole", MESSAGES, {}, "chat"), Door("messages streamed", MESSAGES, {"stream": True}, "chat"),
+    Door("native messages whole", MESSAGES, {"model": "Native"}, "chat"),
+    Door("native messages streamed", MESSAGES, {"model": "Native", "stream": True}, "chat"),
 )  # fmt: skip
 """Further columns where a route matters."""
 
@@ -716,7 +590,11 @@ async def unfinished(stage: Stage, door: Door, key: str, more: bytes = b"") -> b
 
 
 def told_of_answer(status: int, data: Any, shown: str) -> Told:
-    """A whole answer of any route."""
+    """A whole answer of any route, or of a call of a tool."""
+    if "result" in data:
+        found = orjson.loads(data["result"]["content"][0]["text"])["data"]
+        said = "".join(each["content"] for each in found.get("results", ()))
+        return Told(status, shown, said, error=found.get("error"), answer=data)
     error = data.get("error")
     if status != 200 or error:
         return Told(status, shown, error=error, answer=data)

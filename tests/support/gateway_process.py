@@ -9,8 +9,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -63,6 +63,15 @@ class GatewayProcess:
                 env={**read_environment().variables, **self.variables},
                 pass_fds=[inherit.fileno()] if inherit is not None else [],
             )  # fmt: skip
+
+    @asynccontextmanager
+    async def begun(self, inherit: socket.socket | None = None) -> AsyncIterator[Self]:
+        """Started and not waited for, and ended with the block: for a start that fails, or is interrupted."""
+        self.start(inherit)
+        try:
+            yield self
+        finally:
+            await self.close()
 
     def send(self, number: signal.Signals) -> None:
         self.process.send_signal(number)

@@ -2,7 +2,7 @@
 
 - `start_in_process`: the composition root's application on the production listener, in the test's own event loop.
   It starts in milliseconds, has no embedded server unless one is passed in, and gives access to the application's
-  state (requests in flight, log, configuration). Tests use it through the fixtures `start_gateway` and `server`
+  state (requests in flight, log, configuration). Tests use it through the fixtures `serve` and `server`
   of `tests/conftest.py`. Use it unless the test needs what only a process has.
 - `start_process`: `gateway serve` as a child process, which takes about a second. Use it for signals, exit codes,
   inherited sockets, worker processes, embedded servers, and for what is printed. It is a context manager for
@@ -14,8 +14,8 @@ start it with `bench/served.py`, which pins it to a core.
 """
 
 import io
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,28 +32,35 @@ from gateway.config.loader import load_config, loaded
 from gateway.config.settings import Config
 from gateway.domain import SCOPES
 from gateway.embedded.llm_server import is_installed
-from gateway.embedded.servers import Embedded
+from gateway.embedded.servers import Embedded, EmbeddedUpstream
 from gateway.web.listen_socket import bind
 from gateway.web.server.runner import Listener
 from gateway.web.state import SERVER_STATE
 from tests.support.gateway_process import GatewayProcess
 from tests.support.ports import free_port
+from tests.support.upstream import Upstream
 
 ANSWER_S = 120.0
 """Longest answer of an embedded language model."""
-NEEDS_MODEL = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not is_installed(), reason="the llm extra is not installed"),
-]
+NEEDS_MODEL = [pytest.mark.slow, pytest.mark.skipif(not is_installed(), reason="the llm extra is not installed")]
 """Marks of tests whose gateway has the embedded language model."""
+
+
+def engine_at(url: str, name: str) -> EmbeddedUpstream:
+    """An embedded server, such as `embedded-llm`, that is there already."""
+
+    async def wake() -> None:
+        return None
+
+    return EmbeddedUpstream(url, name, wake)
 
 
 # --- in the test's process -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class InProcessGateway:
-    """`key` has every scope; `url` has no slash at its end."""
+class Gateway:
+    """`key` has every scope; `url` has no slash at its end. `upstream`: the scripted one of the test."""
 
     url: str
     ops_url: str
@@ -64,6 +71,7 @@ class InProcessGateway:
     in_flight: InFlight
     log: io.StringIO
     recorder: CallLog
+    upstream: Upstream
 
     @property
     def headers(self) -> dict[str, str]:
@@ -80,14 +88,14 @@ class InProcessGateway:
         return self.log.getvalue()
 
 
-StartGateway = Callable[..., Awaitable[InProcessGateway]]
-"""The fixture `start_gateway`: `await start_gateway(toml, embedded, **environment)`."""
+InProcessGateway = Gateway
+"""Its name in files that say it at length."""
 
 
 @asynccontextmanager
 async def start_in_process(
-    state_dir: Path, toml: str, embedded: Embedded | None = None, **variables: str
-) -> AsyncIterator[InProcessGateway]:
+    state_dir: Path, toml: str, embedded: Embedded | None = None, upstream: Upstream | None = None, **variables: str
+) -> AsyncIterator[Gateway]:
     """A gateway configured by `toml`, on free ports; `variables` are its environment."""
     file = state_dir / "gateway.toml"
     file.write_text(toml)
@@ -105,13 +113,33 @@ async def start_in_process(
     try:
         await listeners[0].start([product], loaded(config.server.tls))
         await listeners[1].start([ops])
-        yield InProcessGateway(
+        yield Gateway(
             f"http://127.0.0.1:{port}{config.server.base_path}", f"http://127.0.0.1:{ops_port}", port, key, config,
-            listeners[0], app[SERVER_STATE].in_flight, log, app[SERVER_STATE].recorder,
+            listeners[0], app[SERVER_STATE].in_flight, log, app[SERVER_STATE].recorder, upstream or Upstream(),
         )  # fmt: skip
     finally:
         for listener in listeners:
             await listener.close()
+
+
+class Serve:
+    """The fixture `serve`: `await serve(toml, embedded, **environment)` is a gateway that ends with the test, and
+    `serve.upstream` the scripted upstream of the test."""
+
+    def __init__(self, folder: Path, stack: AsyncExitStack, upstream: Upstream) -> None:
+        self._folder, self._stack, self._count = folder, stack, 0
+        self.upstream = upstream
+
+    async def __call__(self, toml: str = "", embedded: Embedded | None = None, **variables: str) -> Gateway:
+        self._count += 1
+        state_dir = self._folder / f"state{self._count}"
+        state_dir.mkdir()
+        made = start_in_process(state_dir, toml, embedded, self.upstream, **variables)
+        return await self._stack.enter_async_context(made)
+
+
+StartGateway = Serve
+"""Its name in files that say it at length."""
 
 
 def start_process(

@@ -6,7 +6,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.support.gateways import StartGateway
+from tests.support.gateways import Serve
 from tests.support.hosted_search import Scene, post, scene
 from tests.support.mcp_server import McpServer
 from tests.support.websites import Site, serving
@@ -27,9 +27,8 @@ class Stage:
         """Status, and the response or the events."""
         if rounds:
             self.scene.model.will(*rounds)
-        return await post(
-            self.scene, "/v1/responses", {"model": "SvcLLM", "input": "go", "tools": [WORDS], **body}, key or self.key
-        )
+        asked = {"model": "SvcLLM", "input": "go", "tools": [WORDS], **body}
+        return await post(self.scene, "/v1/responses", asked, key or self.key)
 
 
 def words_toml(url: str, approval: str = "never", more: str = "") -> str:
@@ -40,14 +39,14 @@ def words_toml(url: str, approval: str = "never", more: str = "") -> str:
 
 
 @asynccontextmanager
-async def mcp_stage(start_gateway: StartGateway, approval: str = "never", more: str = "") -> AsyncIterator[Stage]:
+async def mcp_stage(serve: Serve, approval: str = "never", more: str = "") -> AsyncIterator[Stage]:
     server, site = McpServer(), Site()
 
     async def handle(request: web.Request) -> web.StreamResponse:
         return await server.handle(request)
 
     async def start(*settings: Any) -> Any:
-        return await start_gateway(*settings, GATEWAY_CREDENTIAL_WORDS="Bearer SECRET-OF-WORDS")
+        return await serve(*settings, GATEWAY_CREDENTIAL_WORDS="Bearer SECRET-OF-WORDS")
 
     site.pages["/mcp"] = handle
     async with serving(site), scene(start, words_toml(f"{site.url}/mcp", approval, more)) as made:

@@ -14,10 +14,10 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from gateway.embedded.servers import Embedded, EmbeddedUpstream
+from gateway.embedded.servers import Embedded
 from tests.support import upstream as up
 from tests.support.asking import OFF, send, toml
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.gateways import Gateway, engine_at
 from tests.support.talks import whole_chat
 from tests.support.upstream import Script, Upstream, scripted_upstream
 from tests.support.websites import Site, serving
@@ -65,7 +65,7 @@ class Provider:
 
 @dataclass
 class Scene:
-    server: InProcessGateway
+    server: Gateway
     model: Upstream
     provider: Provider
     site: Site
@@ -79,7 +79,7 @@ class Scene:
 
 @asynccontextmanager
 async def scene(
-    start_gateway: StartGateway,
+    serve: Callable[..., Awaitable[Gateway]],
     more: str = "",
     fallback: Sequence[str] = (),
     embedded: bool = False,
@@ -87,10 +87,6 @@ async def scene(
     **settings: Any,
 ) -> AsyncIterator[Scene]:
     """`embedded`: the model is the server of the embedded one. `before`: upstreams that are asked first."""
-
-    async def awake() -> None:
-        return None
-
     async with AsyncExitStack() as stack:
         model = await stack.enter_async_context(scripted_upstream())
         provider, site, engine = Provider(), Site(), Site()
@@ -103,13 +99,9 @@ async def scene(
             f"[web]\nallow_private = ['{site.address}', '{engine.address}']\nrespect_robots = false\n"
             "[guardrail]\nenabled = 'off'\n"
         )
-        llm = EmbeddedUpstream(model.url, "embedded-llm", awake) if embedded else None
-        models = (
-            toml()
-            if embedded
-            else toml(*before, model, **settings).replace(OFF, f"\n  weight = {int(not before)}{OFF}")
-        )
-        server = await start_gateway(models + tables + more, Embedded(llm=llm))
+        llm = engine_at(model.url, "embedded-llm") if embedded else None
+        weighed = toml(*before, model, **settings).replace(OFF, f"\n  weight = {int(not before)}{OFF}")
+        server = await serve((toml() if embedded else weighed) + tables + more, Embedded(llm=llm))
         yield Scene(server, model, provider, site)
 
 
@@ -118,8 +110,7 @@ async def scene(
 
 def call(name: str, call_id: str = "c1", index: int = 0, **arguments: Any) -> dict[str, Any]:
     """One whole tool call."""
-    function = {"name": name, "arguments": json.dumps(arguments)}
-    return {"index": index, "id": call_id, "type": "function", "function": function}
+    return {"index": index, **up.called(name, json.dumps(arguments), call_id)}
 
 
 def search(query: str = "capital of France", call_id: str = "c1", index: int = 0) -> dict[str, Any]:
@@ -140,17 +131,13 @@ def round_of(
         return up.answer({**answer, "usage": counts})
     pieces = [up.chunk({"role": "assistant", "content": ""})]
     for part in parts:
-        pieces += _call_chunks(part) if isinstance(part, dict) else [up.chunk({"content": part})]
+        pieces += cut_in_two(part) if isinstance(part, dict) else [up.chunk({"content": part})]
     last = up.frame({**orjson.loads(up.usage_chunk()[6:]), "usage": counts})
     return up.stream(*pieces, up.chunk({}, reason), last, up.DONE)
 
 
-def _call_chunks(made: dict[str, Any]) -> list[bytes]:
-    text = made["function"]["arguments"]
-    head = {**made, "function": {**made["function"], "arguments": ""}}
-    cuts = [text[: len(text) // 2], text[len(text) // 2 :]]
-    deltas = [head, *({"index": made["index"], "function": {"arguments": piece}} for piece in cuts)]
-    return [up.chunk({"tool_calls": [delta]}) for delta in deltas]
+def cut_in_two(call: dict[str, Any]) -> list[bytes]:
+    return up.call_chunks(call, len(call["function"]["arguments"]) // 2 + 1, call["index"])
 
 
 # --- asking ----------------------------------------------------------------------------------------------------------

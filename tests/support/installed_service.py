@@ -28,9 +28,8 @@ class InstalledService:
 
     def configure(self, server: str = "", mode: str = "0644") -> None:
         """Write the configuration; `server` are lines of its table `server`."""
-        upstream = (
-            f'base_url = "http://127.0.0.1:{_UPSTREAM_PORT}/v1"\nmodel = "m"\napi_key = {{ credential = "llm" }}\n'
-        )
+        url = f"http://127.0.0.1:{_UPSTREAM_PORT}/v1"
+        upstream = f'base_url = "{url}"\nmodel = "m"\napi_key = {{ credential = "llm" }}\n'
         off = '[guardrail]\nenabled = "off"\n[local_llm]\nenabled = false\n[local_ocr]\nenabled = false\n'
         text = f'{off}[[models]]\nname = "SvcLLM"\n'
         self.machine.write(FILE, f"{text}[[models.upstreams]]\n{upstream}[server]\n{server}", mode=mode)
@@ -41,6 +40,17 @@ class InstalledService:
         script = f"umask 077; exec sh {source or self.source}/systemd/service {action}"
         settings = {"PYTHON": self.python, "SITE_PACKAGES": self._packages, **variables}
         return self.machine.run("sh", "-c", script, check=False, variables=settings)
+
+    def managed(self, action: str, **variables: str) -> str:
+        """What `manage` prints; it must succeed."""
+        done = self.manage(action, **variables)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def reload(self, server: str = "") -> None:
+        """Take over a configuration with these lines of its table `server`."""
+        self.configure(server)
+        self.systemctl("reload", "gateway.service")
 
     def restart(self) -> None:
         """Restart with the configuration as it is now."""
@@ -59,12 +69,16 @@ class InstalledService:
 
     def load(self, seconds: float, streams: int = 0, pieces: int = 1) -> "RunningLoad":
         """Start load; `RunningLoad.result` waits for its end."""
-        command = [*self._load, "load", str(seconds), str(streams), str(pieces), self.key]
-        return RunningLoad(self.machine.command(*command, variables={"PYTHONPATH": self._packages}))
+        return self._running("load", seconds, streams, pieces)
 
     def burst(self, connections: int) -> dict[str, Any]:
-        command = [*self._load, "burst", str(connections), self.key]
-        return RunningLoad(self.machine.command(*command, variables={"PYTHONPATH": self._packages})).result()
+        return self._running("burst", connections).result()
+
+    def _running(self, *words: object) -> "RunningLoad":
+        command = self.machine.command(
+            *self._load, *map(str, words), self.key, variables={"PYTHONPATH": self._packages}
+        )
+        return RunningLoad(command)
 
     def wait_for(self, condition: Callable[[], bool], limit_s: float = 30) -> None:
         end = time.monotonic() + limit_s

@@ -1,12 +1,11 @@
 """Bodies for `POST /v1/messages`, and its stream read without the official client."""
 
-import asyncio
 from typing import Any
 
-import aiohttp
 import orjson
 
-from tests.support.gateways import InProcessGateway
+from tests.support.asking import MESSAGES, posting
+from tests.support.gateways import Gateway
 
 LIMIT_S = 10
 MODEL: dict[str, Any] = {"model": "SvcLLM", "max_tokens": 100}
@@ -16,12 +15,8 @@ PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgG
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}}
 
 
-async def raw_stream(server: InProcessGateway, **body: Any) -> list[Any]:
-    async with (
-        asyncio.timeout(LIMIT_S),
-        aiohttp.ClientSession(headers=server.headers) as session,
-        session.post(f"{server.url}/v1/messages", json={**MODEL, "messages": HELLO, "stream": True, **body}) as answer,
-    ):
+async def raw_stream(server: Gateway, **body: Any) -> list[Any]:
+    async with posting(server, MESSAGES, {**MODEL, "messages": HELLO, "stream": True, **body}) as answer:
         frames = [frame for frame in (await answer.read()).decode().split("\n\n") if frame and frame[0] != ":"]
     events = []
     for frame in frames:

@@ -11,22 +11,10 @@ from pathlib import Path
 import numpy
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
+from tests.support.paths import GOLDEN
+
 FONT_DIRS = ("/usr/share/fonts/truetype/dejavu", "/usr/share/fonts/dejavu", "/usr/share/fonts/TTF")
-_TEXT = """
-account actual advice agreed amount answer april archive average balance basic before border bridge budget
-calendar carbon careful centre change chapter client column common company control copper country credit current
-decision delivery design detail district dollar early effect effort energy engine equal estate event example
-export factor figure final finance follow forest future garden general government growth harbour height history
-include income industry interest invoice island journal kitchen language leader library limited machine market
-measure member method million minister modern morning nation nature network notice number object office opinion
-order origin output package paper parliament pattern payment people percent period person picture policy
-position possible power practice president price problem process product project public quality quarter question
-railway reason record region report research result return river school science season second section service
-signal simple society source station street student subject summer supply support surface system table teacher
-theory traffic transport travel treatment union university value village volume water weather window winter
-witness worker
-"""
-WORDS = tuple(_TEXT.split())
+WORDS = tuple((GOLDEN / "words.txt").read_text().split())
 
 Box = tuple[float, float, float, float]
 
@@ -68,16 +56,10 @@ class Sheet:
         """A word, sometimes with a capital or a comma; one in eight a figure, a date, an address or a foreign name."""
         word, draw = self.random.choice(WORDS), self.random
         if draw.random() < 1 / 8:
-            return draw.choice(
-                (
-                    f"{draw.uniform(1, 9000):,.2f}",
-                    f"{draw.randint(1, 28)}/{draw.randint(1, 12)}/{draw.randint(1990, 2030)}",
-                    f"{draw.randint(2, 99)}%",
-                    f"{word}@{draw.choice(WORDS)}.org",
-                    f"www.{word}.com",
-                    draw.choice(("Müller", "Zoë", "Besançon", "São", "Łódź", "señor")),
-                )
-            )
+            figure, day, month, year = draw.uniform(1, 9000), *map(draw.randint, (1, 1, 1990), (28, 12, 2030))
+            percent, mail = f"{draw.randint(2, 99)}%", f"{word}@{draw.choice(WORDS)}.org"
+            foreign = draw.choice(("Müller", "Zoë", "Besançon", "São", "Łódź", "señor"))
+            return draw.choice((f"{figure:,.2f}", f"{day}/{month}/{year}", percent, mail, f"www.{word}.com", foreign))
         return draw.choice((word, word, word, word.capitalize(), f"{word},"))
 
     def prose(self, count: int) -> str:
@@ -97,12 +79,7 @@ class Sheet:
             boxes.append(ink)
             at += self.draw.textlength(word + " ", font=face)
         self.truth.lines.append(text)
-        return (
-            min(b[0] for b in boxes),
-            min(b[1] for b in boxes),
-            max(b[2] for b in boxes),
-            max(b[3] for b in boxes),
-        )
+        return (min(b[0] for b in boxes), min(b[1] for b in boxes), max(b[2] for b in boxes), max(b[3] for b in boxes))
 
     def paragraph(
         self, x: float, y: float, width: float, text: str, size: int, style: str = "", label: str = "text"
@@ -268,14 +245,11 @@ def invoice() -> Sheet:
     sheet.heading(60, 50, 600, "Harbour Street Stationers", 34)
     sheet.paragraph(60, 110, 500, "12 Harbour Street, Port Ellery Telephone 555 0142", 18)
     sheet.heading(60, 200, 500, "Invoice No. 2041", 26)
-    y = sheet.paragraph(
-        60,
-        250,
-        780,
+    thanks = (
         "Thank you for your order of 3 March. The goods below left our warehouse on 5 "
-        "March and should reach you within two working days.",
-        18,
+        "March and should reach you within two working days."
     )
+    y = sheet.paragraph(60, 250, 780, thanks, 18)
     rows = [
         ["Article", "Quantity", "Price", "Amount"],
         ["Copy paper A4", "10", "4.20", "42.00"],
@@ -287,13 +261,10 @@ def invoice() -> Sheet:
     sheet.line(460, y + 22, "Total due", font(20, "Sans-Bold"))
     sheet.line(700, y + 22, "104.90", font(20, "Sans-Bold"))
     y = sheet.heading(60, y + 90, 500, "Terms of payment", 26)
-    y = sheet.paragraph(
-        60,
-        y + 10,
-        780,
+    terms = (
         "Please pay within thirty days by bank transfer, quoting the invoice number. "
-        "Goods remain our property until paid for in full.",
-        18,
+        "Goods remain our property until paid for in full."
     )
+    y = sheet.paragraph(60, y + 10, 780, terms, 18)
     sheet.figure(60, y + 25, 240, 130)
     return sheet

@@ -18,6 +18,7 @@ def body(*parts: Json, **more: Any) -> Json:
     return {"model": "SvcOCR", "messages": [{"role": "user", "content": list(parts)}], **more}
 
 
+_USAGE = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}
 TEXT = {"type": "text", "text": "<image>\nFree OCR."}
 
 
@@ -38,26 +39,12 @@ class _Script:
         self.bodies.append(body)
         if self.error is not None:
             raise self.error
-        return {
-            "id": f"chatcmpl-{len(self.bodies)}",
-            "object": "chat.completion",
-            "created": 1,
-            "model": "SvcOCR",
-            "choices": [
-                {
-                    "index": 0,
-                    "message": {"role": "assistant", "content": self.texts[len(self.bodies) - 1]},
-                    "finish_reason": self.finish,
-                    "provider_specific_fields": {
-                        "provider": "p",
-                        "model": "m",
-                        "latency_ms": 5,
-                        "attempts": len(self.bodies),
-                    },
-                }
-            ],
-            "usage": {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12},
-        }
+        number = len(self.bodies)
+        fields = {"provider": "p", "model": "m", "latency_ms": 5, "attempts": number}
+        message = {"role": "assistant", "content": self.texts[number - 1]}
+        choice = {"index": 0, "message": message, "finish_reason": self.finish, "provider_specific_fields": fields}
+        head = {"id": f"chatcmpl-{number}", "object": "chat.completion", "created": 1, "model": "SvcOCR"}
+        return {**head, "choices": [choice], "usage": dict(_USAGE)}
 
     async def _events(self, body: Json) -> AsyncGenerator[EventBatch, None]:
         self.bodies.append(body)
@@ -70,10 +57,9 @@ class _Script:
             if self.error is not None:
                 raise self.error
             fields = {"provider_specific_fields": {"provider": "p", "latency_ms": 5, "attempts": len(self.bodies)}}
-            usage = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}
             yield [
                 self._event(shared, {}, finish_reason=self.finish, **fields),
-                Event.from_data({**shared, "choices": [], "usage": usage}),
+                Event.from_data({**shared, "choices": [], "usage": dict(_USAGE)}),
                 Event.from_bytes(sse.DONE),
             ]
         finally:

@@ -77,13 +77,9 @@ async def run(
     """Exit code, standard output and error of a process that ends within the limit."""
     path = f"{Path(command[0]).parent}{os.pathsep}{os.environ['PATH']}"
     process = await asyncio.create_subprocess_exec(
-        *command,
-        cwd=folder,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={**env, "PATH": path, "NO_COLOR": "1"},
-    )
+        *command, cwd=folder, env={**env, "PATH": path, "NO_COLOR": "1"},
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
     try:
         out, err = await asyncio.wait_for(process.communicate(given), limit_s)
     finally:

@@ -85,12 +85,12 @@ class PostgresServer:
         with tempfile.TemporaryFile("w+") as output:  # a pipe would be held open by the server that pg_ctl starts
             done = subprocess.run(
                 command,
+                stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
                 timeout=_START_S + 10,
                 cwd="/",
                 check=False,
-                stdin=subprocess.DEVNULL,
             )
             output.seek(0)
             text = output.read()

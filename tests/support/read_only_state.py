@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.support.asking import call_tool, send
 from tests.support.gateway_process import run_command
-from tests.support.gateways import InProcessGateway, start_in_process
+from tests.support.gateways import Gateway, start_in_process
 from tests.support.websites import Site, page, serving
 
 NOT_PERMITTED = 77
@@ -39,7 +39,7 @@ def make_read_only(folder: Path) -> bool:
     return bool(LIBC.mount(None, name, None, _REMOUNT | _BIND | _RDONLY, None) == 0)
 
 
-async def data_of(gateway: InProcessGateway, tool: str, arguments: Any = None) -> Any:
+async def data_of(gateway: Gateway, tool: str, arguments: Any = None) -> Any:
     is_error, data = await call_tool(gateway, tool, arguments)
     assert not is_error, data
     return data

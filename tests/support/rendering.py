@@ -89,9 +89,8 @@ async def rendering(wish: RenderWish) -> AsyncIterator[Rendering]:
     need_chromium()
     fetcher = Fetcher(AddressPolicy(wish.allow), "test-agent/1")
     public, slots = fetcher.public_only(), HostSlots(6)
-    settings = ProcessSettings(
-        None, wish.state / "render.sock", max_pages=wish.max_pages, memory_max=wish.memory_max, idle_s=30
-    )
+    place, most = wish.state / "render.sock", wish.memory_max
+    settings = ProcessSettings(None, place, max_pages=wish.max_pages, memory_max=most, idle_s=30)
     process = RenderProcess(settings)
     narrow, wide = (
         Reach(each, RobotsCache(each, "test-agent/1") if wish.respect_robots else None) for each in (public, fetcher)

@@ -149,9 +149,8 @@ class _Page:
         self._html += body if is_document else f"{how}{body}"
         if is_document:
             if method == "Fetch.fulfillRequest":
-                self.event(
-                    "Page.frameNavigated", {"frame": {"id": f"t{self._context}", "url": "http://93.184.216.34/"}}
-                )
+                frame = {"id": f"t{self._context}", "url": "http://93.184.216.34/"}
+                self.event("Page.frameNavigated", {"frame": frame})
             for ask in self._play.get("asks", ()):
                 self.request(ask)
         self.rest()

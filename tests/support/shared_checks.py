@@ -16,7 +16,7 @@ from gateway.access.usage import SharedUsage, UsageReader, read_usage
 from gateway.shared_state.redis_state import RedisConnection
 from gateway.shared_state.sqlite_state import STATE_FILE
 from tests.support.asking import MCP
-from tests.support.upstream import Exchange, Upstream, answer
+from tests.support.upstream import Exchange, Gate, Upstream, answer
 from tests.support.waiting import until
 from tests.support.web_tools import tool_call
 
@@ -70,14 +70,8 @@ async def the_minute_is_counted_together(site: Site, key: str, per_minute: int) 
 
 
 async def requests_at_once_are_counted_together(site: Site, key: str, concurrent: int) -> None:
-    release = asyncio.Event()
-
-    async def wait(exchange: Exchange) -> None:
-        await release.wait()
-        await answer()(exchange)
-
-    seen = len(site.upstream.seen)
-    site.upstream.will(wait)
+    seen, gate = len(site.upstream.seen), Gate(answer())
+    site.upstream.will(gate)
     calls = [
         asyncio.create_task(site.send("POST", "/v1/chat/completions", key, CHAT, number))
         for number in range(3 * concurrent)
@@ -85,7 +79,7 @@ async def requests_at_once_are_counted_together(site: Site, key: str, concurrent
     await until(lambda: sum(call.done() for call in calls) == 2 * concurrent, LIMIT_S)
     # The refusals may be back before the slower of the others have reached the upstream.
     await until(lambda: len(site.upstream.seen) - seen == concurrent, LIMIT_S)
-    release.set()
+    gate.go_on.set()
     statuses = sorted(status for status, _ in await asyncio.gather(*calls))
     assert statuses == [200] * concurrent + [429] * 2 * concurrent, statuses
     site.upstream.will(answer())
@@ -93,17 +87,12 @@ async def requests_at_once_are_counted_together(site: Site, key: str, concurrent
 
 async def a_budget_is_exact_in_parallel(site: Site, key: str, tokens_per_day: int) -> None:
     """The upstream answers only when all others were refused, so nothing was settled before."""
-    release = asyncio.Event()
-
-    async def wait(exchange: Exchange) -> None:
-        await release.wait()
-        await answer()(exchange)
-
-    site.upstream.will(wait)
+    gate = Gate(answer())
+    site.upstream.will(gate)
     fitting = tokens_per_day // RESERVED
     calls = [asyncio.create_task(site.send("POST", "/v1/chat/completions", key, CHAT, number)) for number in range(50)]
     await until(lambda: sum(call.done() for call in calls) == 50 - fitting, LIMIT_S)
-    release.set()
+    gate.go_on.set()
     outcomes = await asyncio.gather(*calls)
     assert sorted(status for status, _ in outcomes) == [200] * fitting + [429] * (50 - fitting)
     site.upstream.will(answer())

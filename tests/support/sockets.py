@@ -8,7 +8,7 @@ from typing import Any
 import aiohttp
 import orjson
 
-from tests.support.gateways import InProcessGateway
+from tests.support.gateways import Gateway
 
 LIMIT_S = 20
 TEXT_EVENTS = [
@@ -51,7 +51,7 @@ class Socket:
 
 
 @asynccontextmanager
-async def opened(server: InProcessGateway, key: str = "", **headers: str) -> AsyncIterator[Socket]:
+async def opened(server: Gateway, key: str = "", **headers: str) -> AsyncIterator[Socket]:
     """A connection with a key; header names take `-` for `_`."""
     sent = {"Authorization": f"Bearer {key or server.key}", **{k.replace("_", "-"): v for k, v in headers.items()}}
     async with (

@@ -5,16 +5,14 @@ documented fields alone, as Codex, Claude Code and most frameworks do; any other
 program does that appends the answer to its list.
 """
 
-import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
-import aiohttp
 import orjson
 
-from tests.support.gateways import InProcessGateway
+from tests.support.asking import posting
+from tests.support.gateways import Gateway
 
-LIMIT_S = 20
 ROUTES = ("chat", "responses", "chained", "messages")
 """`chained`: the responses route by `previous_response_id`."""
 TOOLS = ("weather", "read_file", "grep", "list_dir", "list_all")
@@ -52,7 +50,7 @@ class Talk:
     """One conversation. `more`: fields of every request."""
 
     def __init__(
-        self, server: InProcessGateway, route: str, *, stream: bool = False, careful: bool = False, **more: Any
+        self, server: Gateway, route: str, *, stream: bool = False, careful: bool = False, **more: Any
     ) -> None:
         self._server, self._route, self._stream, self._careful = server, route, stream, careful
         self._path = _PATHS.get(route, "/v1/responses")
@@ -63,7 +61,7 @@ class Talk:
         self.last = Turn(0, None)
         self._key = server.key
 
-    def move_to(self, server: InProcessGateway, key: str) -> None:
+    def move_to(self, server: Gateway, key: str) -> None:
         """Go on with another gateway, or with another key."""
         self._server, self._key = server, key
 
@@ -79,9 +77,8 @@ class Talk:
         if self._route == "messages":
             blocks = [{"type": "tool_result", "tool_use_id": call[0], "content": out} for call, out in pairs]
             return await self._ask([{"role": "user", "content": blocks}])
-        return await self._ask(
-            [{"type": "function_call_output", "call_id": call[0], "output": out} for call, out in pairs]
-        )
+        kind = "function_call_output"
+        return await self._ask([{"type": kind, "call_id": call[0], "output": out} for call, out in pairs])
 
     async def _ask(self, new: list[Any]) -> Turn:
         self._items += new
@@ -99,11 +96,7 @@ class Talk:
 
     async def post(self, body: Any) -> Turn:
         """The answer to a body."""
-        async with (
-            asyncio.timeout(LIMIT_S),
-            aiohttp.ClientSession(headers={"Authorization": f"Bearer {self._key}"}) as session,
-            session.post(self._server.url + self._path, json=body) as answer,
-        ):
+        async with posting(self._server, self._path, body, self._key) as answer:
             raw = await answer.read()
             if not body.get("stream") or answer.status != 200:
                 return self._read(answer.status, orjson.loads(raw), [], answer.headers)

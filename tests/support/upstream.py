@@ -10,7 +10,7 @@ import json
 import socket
 import ssl
 import struct
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -221,6 +221,18 @@ class Held:
         await exchange.finish()
 
 
+class Gate:
+    """Answers by a script, but only once `go_on` is set. `waiting`: how many have come."""
+
+    def __init__(self, script: Script) -> None:
+        self._script, self.waiting, self.go_on = script, 0, asyncio.Event()
+
+    async def __call__(self, exchange: Exchange) -> None:
+        self.waiting += 1
+        await self.go_on.wait()
+        await self._script(exchange)
+
+
 def raw(data: bytes) -> Script:
     """These bytes and the end of the connection."""
 
@@ -239,6 +251,24 @@ def completion(text: str | None = "Hello there", finish: str | None = "stop", **
         "id": "chatcmpl-up1", "object": "chat.completion", "created": 1700000000, "model": "up-model",
         "choices": [choice], "usage": dict(USAGE),
     }  # fmt: skip
+
+
+def called(name: str, arguments: str, call_id: str = "call_1") -> dict[str, Any]:
+    """A call of a tool, as a message has it."""
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def call_chunks(call: Mapping[str, Any], size: int = 1000, index: int = 0) -> list[bytes]:
+    """The chunks of a call, its arguments in pieces of so many characters."""
+    function = call["function"]
+    head = {"index": index, **call, "function": {**function, "arguments": ""}}
+    pieces = ({"index": index, "function": {"arguments": each}} for each in _cut(function["arguments"], size))
+    return [chunk({"tool_calls": [each]}) for each in (head, *pieces)]
+
+
+def call_stream(call: Mapping[str, Any], size: int = 1000) -> list[bytes]:
+    """A stream of one call and nothing else."""
+    return [*call_chunks(call, size), chunk({}, "tool_calls"), usage_chunk(), DONE]
 
 
 def chunk(delta: dict[str, Any] | None, finish: str | None = None, index: int = 0, **more: Any) -> bytes:

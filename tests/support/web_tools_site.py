@@ -71,17 +71,11 @@ async def web_tools_site(
         Endpoint("chat", "POST", "/chat", _nothing, dialect),
     ]
     parts = ServerState(
-        endpoints=EndpointTable(rows, ""),
-        in_flight=InFlight(100),
-        keys=KeyStore(keys.path),
-        bad_keys=BadKeyLimiter(0, MemoryWindows()),
-        limiter=Limiter(MemoryWindows(), limits or Limits()),
-        sanitizer=Sanitizer(sanitize or Sanitize(), guardrail),
-        metrics=metrics,
-        recorder=Recorder(metrics),
-        allowed_origins=origins,
-        body_timeout_s=5.0,
-    )
+        endpoints=EndpointTable(rows, ""), in_flight=InFlight(100), keys=KeyStore(keys.path),
+        bad_keys=BadKeyLimiter(0, MemoryWindows()), limiter=Limiter(MemoryWindows(), limits or Limits()),
+        sanitizer=Sanitizer(sanitize or Sanitize(), guardrail), metrics=metrics, recorder=Recorder(metrics),
+        allowed_origins=origins, body_timeout_s=5.0,
+    )  # fmt: skip
     app = application(parts, MOST_BODY_BYTES)
     listener, sock = Listener(app, header_timeout_s=5), bind("127.0.0.1", 0)
     await listener.start([sock])

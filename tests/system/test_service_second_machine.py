@@ -31,8 +31,7 @@ def with_redis(service: InstalledService) -> Iterator[InstalledService]:
     if shutil.which("redis-server") is None:
         pytest.skip("redis-server is not installed here")
     service.configure()
-    done = service.manage("install")
-    assert done.returncode == 0, done.stdout + done.stderr
+    service.managed("install")
     options = ["--port", PORT, "--requirepass", PASSWORD, "--appendonly", "yes", "--dir", "/tmp"]
     service.machine.run("systemd-run", "--quiet", "--unit=redis-here", "redis-server", *options)
     yield service

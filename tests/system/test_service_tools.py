@@ -19,8 +19,7 @@ STATE = "/var/lib/gateway"
 def _installed(service: InstalledService) -> None:
     service.configure()
     if service.systemctl("is-active", "gateway.service", check=False) != "active":
-        done = service.manage("install")
-        assert done.returncode == 0, done.stdout + done.stderr
+        service.managed("install")
     else:
         service.restart()
 
@@ -61,22 +60,19 @@ def test_root_checks_the_file_of_the_service_though_it_has_not_its_credentials(s
 
 def test_an_upgrade_says_that_a_new_address_needs_a_restart(service: InstalledService) -> None:
     service.configure("port = 9999\n")
-    done = service.manage("upgrade")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "127.0.0.1:9999 only after: systemctl restart gateway.socket gateway.service" in done.stdout
+    told = service.managed("upgrade")
+    assert "127.0.0.1:9999 only after: systemctl restart gateway.socket gateway.service" in told
     assert service.load(1).result()["errors"] == {}
     service.configure()
-    done = service.manage("upgrade")
-    assert done.returncode == 0, done.stdout + done.stderr
+    service.managed("upgrade")
 
 
 def test_the_doctor_finds_a_sound_installation_sound_and_names_a_fault(service: InstalledService) -> None:
     service.manage("install")  # mends the modes of the file that `configure` has just written
     done = service.gateway("doctor", check=False)
     assert done.returncode == 0, done.stdout
-    service.machine.run(
-        "sh", "-c", "cp -p /etc/gateway/credentials/llm /root/llm; echo other > /etc/gateway/credentials/llm"
-    )
+    copied = "cp -p /etc/gateway/credentials/llm /root/llm; echo other > /etc/gateway/credentials/llm"
+    service.machine.run("sh", "-c", copied)
     service.machine.run("chmod", "0640", "/etc/gateway/credentials/llm")
     service.machine.run("touch", f"{STATE}/of-root")
     done = service.gateway("doctor", check=False)
@@ -227,8 +223,7 @@ def test_the_commands_of_the_help_and_the_documents_are_about_the_installed_serv
 
 
 def test_it_is_removed_and_its_state_stays(service: InstalledService) -> None:
-    done = service.manage("uninstall")
-    assert done.returncode == 0, done.stderr
+    service.managed("uninstall")
     assert service.systemctl("is-active", "gateway.socket", check=False) == "inactive"
     assert service.machine.run("test", "-e", f"{STATE}/keys.json", check=False).returncode == 0
     for gone in ("/opt/gateway/current", "/usr/local/bin/gateway"):
@@ -241,20 +236,18 @@ def test_a_service_that_holds_the_port_itself_is_moved_over(service: InstalledSe
     service.machine.write("/etc/systemd/system/gateway.service", f"[Service]\nDynamicUser=yes\n{old}")
     service.systemctl("daemon-reload")
     service.systemctl("start", "gateway.service")
-    done = service.manage("install")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "stopping the service that holds the port without a socket unit" in done.stdout
-    assert done.stdout.endswith("sudo gateway doctor\n")
+    told = service.managed("install")
+    assert "stopping the service that holds the port without a socket unit" in told
+    assert told.endswith("sudo gateway doctor\n")
     assert service.systemctl("is-active", "gateway.socket") == "active"
     assert service.load(1).result()["errors"] == {}
 
 
 def test_a_debian_package_installs_the_service_and_removes_it_and_purge_the_rest(service: InstalledService) -> None:
     service.manage("uninstall")
-    done = service.manage("deb")
-    assert done.returncode == 0, done.stdout + done.stderr
+    told = service.managed("deb")
     assert service.machine.run("test", "-e", "/opt/gateway/current", check=False).returncode == 1
-    package = done.stdout.split("built ")[1].split(" for ")[0]
+    package = told.split("built ")[1].split(" for ")[0]
     service.machine.run("dpkg", "-i", package)
     assert service.systemctl("is-active", "gateway.service") == "active"
     assert service.systemctl("is-enabled", "gateway.socket") == "enabled"

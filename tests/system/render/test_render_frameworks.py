@@ -24,32 +24,30 @@ _FRAMEWORKS = ("react", "vue", "svelte", "angular")
 _ITEMS = [f"Item {number} tells about river {number * 7} and the towns on its banks." for number in range(30)]
 
 
-@pytest.fixture(scope="module")
-def bundles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """Name of a framework -> its page's script."""
+def built_by_node(folder: Path, *command: str) -> None:
+    """Run a program of a folder with its packages beside it."""
     need_chromium()
     npm, node = shutil.which("npm"), shutil.which("node")
     if npm is None or node is None:
-        pytest.skip("npm or node is not installed: no framework can be bundled")
+        pytest.skip("npm or node is not installed: nothing can be built")
     with fetching():
-        fetch_modules(npm, _FOLDER, _FOLDER / "package-lock.json")
+        fetch_modules(npm, folder, folder / "package-lock.json")
+    environment = {**os.environ, "NEXT_TELEMETRY_DISABLED": "1"}
+    subprocess.run([node, *command], cwd=folder, check=True, timeout=300, capture_output=True, env=environment)
+
+
+@pytest.fixture(scope="module")
+def bundles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """Name of a framework -> its page's script."""
     out = tmp_path_factory.mktemp("bundles")
-    subprocess.run([node, "build.mjs", str(out)], cwd=_FOLDER, check=True, timeout=120, capture_output=True)
+    built_by_node(_FOLDER, "build.mjs", str(out))
     return {name: (out / f"{name}.js").read_bytes() for name in _FRAMEWORKS}
 
 
 @pytest.fixture(scope="module")
 def exported() -> dict[str, bytes]:
     """The files of a site that Next has exported, by path."""
-    need_chromium()
-    npm, node = shutil.which("npm"), shutil.which("node")
-    if npm is None or node is None:
-        pytest.skip("npm or node is not installed: nothing can be exported")
-    with fetching():
-        fetch_modules(npm, _NEXT, _NEXT / "package-lock.json")
-    build = [node, "node_modules/next/dist/bin/next", "build"]
-    environment = {**os.environ, "NEXT_TELEMETRY_DISABLED": "1"}
-    subprocess.run(build, cwd=_NEXT, check=True, timeout=300, capture_output=True, env=environment)
+    built_by_node(_NEXT, "node_modules/next/dist/bin/next", "build")
     out = _NEXT / "out"
     return {f"/{path.relative_to(out)}": path.read_bytes() for path in out.rglob("*") if path.is_file()}
 

@@ -1,36 +1,25 @@
 """gateway-render.service on a machine with a real systemd: who is served, and what the unit takes away."""
 
 import re
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
-import aiohttp
 import pytest
 
-from tests.support.booted_systemd import BootedSystemd, why_not
+from tests.support.booted_systemd import PYTHON, BootedSystemd, booted
 from tests.support.paths import ROOT
 from tests.support.rendering import need_chromium
 
 pytestmark = pytest.mark.system
 
 _PLACE = "/run/gateway-render.sock"
-_PYTHON = Path("/usr/bin/python3")
 
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BootedSystemd]:
     need_chromium()
-    if reason := why_not():
-        pytest.skip(f"no systemd can be booted here: {reason}")
-    if _PYTHON.resolve().name != f"python{sys.version_info.major}.{sys.version_info.minor}":
-        pytest.skip(f"{_PYTHON} is another Python than that of these tests' packages")
-    folder = tmp_path_factory.mktemp("systemd") / "machine"
-    folder.mkdir()
-    packages = Path(aiohttp.__file__).parent.parent
-    with BootedSystemd(folder, {packages: "/opt/packages", ROOT: "/opt/source"}) as machine:
+    with booted(tmp_path_factory.mktemp("systemd")) as machine:
         unit = (ROOT / "systemd/gateway-render.service").read_text()
-        unit = unit.replace("/opt/gateway/current/.venv/bin/python", str(_PYTHON)).replace("--idle-s 60", "--idle-s 2")
+        unit = unit.replace("/opt/gateway/current/.venv/bin/python", str(PYTHON)).replace("--idle-s 60", "--idle-s 2")
         unit = unit.replace("[Service]", "[Service]\nEnvironment=PYTHONPATH=/opt/packages:/opt/source")
         machine.write("/etc/systemd/system/gateway-render.service", unit)
         socket = (ROOT / "systemd/gateway-render.socket").read_text()
@@ -44,7 +33,7 @@ def render_as(machine: BootedSystemd, user: str) -> str:
     """What the client prints that `user`, made for it as the gateway's is, runs."""
     done = machine.run(
         "systemd-run", "--quiet", "--wait", "--pipe", "-p", "DynamicUser=yes", "-p", f"User={user}",
-        "--setenv=PYTHONPATH=/opt/packages:/opt/source", str(_PYTHON), "-m", "tests.system.render.render_client",
+        "--setenv=PYTHONPATH=/opt/packages:/opt/source", str(PYTHON), "-m", "tests.system.render.render_client",
         _PLACE,
     )  # fmt: skip
     return done.stdout

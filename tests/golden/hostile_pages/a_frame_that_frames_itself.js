@@ -1,0 +1,1 @@
+frame(location.href + '?' + Math.random())

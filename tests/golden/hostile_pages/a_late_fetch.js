@@ -1,0 +1,1 @@
+window.fetchLater && fetchLater('INSIDE', {activateAfter: 0})

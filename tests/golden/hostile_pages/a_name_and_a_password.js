@@ -1,0 +1,3 @@
+const url = 'INSIDE'.replace('//', '//a:b@');
+fetch(url).catch(() => {});
+frame(url);

@@ -1,0 +1,1 @@
+onload = () => setTimeout(() => /^(a+)+$/.test('a'.repeat(40) + 'b'), 10)

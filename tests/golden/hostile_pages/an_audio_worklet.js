@@ -1,0 +1,1 @@
+new AudioContext().audioWorklet.addModule(blob('while (true) {}')).catch(() => {})

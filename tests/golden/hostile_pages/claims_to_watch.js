@@ -1,0 +1,1 @@
+window[Symbol.for('gateway')]; addEventListener('scroll', () => { while (true) {} })

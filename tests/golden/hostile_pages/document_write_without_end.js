@@ -1,0 +1,1 @@
+(function write() { document.write('the text <p>'); setTimeout(write) })()

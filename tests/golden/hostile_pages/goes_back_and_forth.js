@@ -1,0 +1,1 @@
+history.pushState({}, '', '/a'); onpopstate = () => history.forward(); history.back()

@@ -1,0 +1,1 @@
+location.href = 'chrome://crash/'

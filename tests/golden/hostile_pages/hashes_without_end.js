@@ -1,0 +1,1 @@
+(function f() { location.hash = Math.random(); setTimeout(f) })()

@@ -1,0 +1,1 @@
+navigator.locks && navigator.locks.request('x', () => new Promise(() => {}))

@@ -1,0 +1,1 @@
+onload = () => setTimeout(() => (function f() { Promise.resolve().then(f) })(), 10)

@@ -1,0 +1,1 @@
+new Worker(blob(`import 'INSIDE'; while (true) {}`), {type: 'module'})

@@ -1,0 +1,1 @@
+import('INSIDE').catch(() => {}); import('data:text/javascript,while(true){}').catch(() => {})

@@ -1,0 +1,1 @@
+onbeforeunload = () => 'stay'; onpagehide = onunload = () => { while (true) {} }

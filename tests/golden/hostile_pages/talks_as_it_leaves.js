@@ -1,0 +1,1 @@
+onpagehide = () => { alert(1); navigator.sendBeacon('INSIDE', 'x') }

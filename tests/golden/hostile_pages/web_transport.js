@@ -1,0 +1,1 @@
+new WebTransport('INSIDE'.replace('http:', 'https:')).ready.catch(() => {})

@@ -1,0 +1,1 @@
+CSS.paintWorklet && CSS.paintWorklet.addModule('INSIDE').catch(() => {})
