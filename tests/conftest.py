@@ -127,12 +127,6 @@ async def serve(tmp_path: Path, upstream: Upstream) -> AsyncIterator[Serve]:
 
 
 @pytest.fixture
-def start_gateway(serve: Serve) -> Serve:
-    """Its name in files that say it at length."""
-    return serve
-
-
-@pytest.fixture
 async def upstream() -> AsyncIterator[Upstream]:
     async with scripted_upstream() as made:
         yield made

@@ -88,10 +88,6 @@ class Gateway:
         return self.log.getvalue()
 
 
-InProcessGateway = Gateway
-"""Its name in files that say it at length."""
-
-
 @asynccontextmanager
 async def start_in_process(
     state_dir: Path, toml: str, embedded: Embedded | None = None, upstream: Upstream | None = None, **variables: str
@@ -136,10 +132,6 @@ class Serve:
         state_dir.mkdir()
         made = start_in_process(state_dir, toml, embedded, self.upstream, **variables)
         return await self._stack.enter_async_context(made)
-
-
-StartGateway = Serve
-"""Its name in files that say it at length."""
 
 
 def start_process(

@@ -10,7 +10,7 @@ from gateway.cli.client_config import CLIENTS, CheckPlan, ClientSettings, check,
 from gateway.cli.main import main
 from tests.support import upstream as up
 from tests.support.asking import toml
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.gateways import Gateway, Serve
 from tests.support.upstream import Upstream
 
 CONFIG = """
@@ -91,18 +91,18 @@ def test_a_key_file_that_is_not_there_is_told(capsys: pytest.CaptureFixture[str]
     assert "/nowhere: no such file" in capsys.readouterr().err
 
 
-def plan(server: InProcessGateway, *interfaces: str, key: str | None = None, model: str = "SvcLLM") -> CheckPlan:
+def plan(server: Gateway, *interfaces: str, key: str | None = None, model: str = "SvcLLM") -> CheckPlan:
     key = server.key if key is None else key
     return CheckPlan(server.url, server.ops_url, key, "the key is in the file x", model, interfaces)
 
 
-async def test_all_is_well_with_a_gateway_that_answers(server: InProcessGateway, upstream: Upstream) -> None:
+async def test_all_is_well_with_a_gateway_that_answers(server: Gateway, upstream: Upstream) -> None:
     upstream.will(up.answer())
     results = await check(plan(server, "mcp", "chat", "messages", "responses"))
     assert [problem for _, problem in results] == [""] * 7
 
 
-async def test_each_fault_is_told_with_its_remedy(server: InProcessGateway, upstream: Upstream) -> None:
+async def test_each_fault_is_told_with_its_remedy(server: Gateway, upstream: Upstream) -> None:
     upstream.will(up.answer({"error": "x"}, status=500))
     cases = [
         (plan(server, "mcp", key=""), "make one with `gateway keys create`"),
@@ -118,8 +118,8 @@ async def test_each_fault_is_told_with_its_remedy(server: InProcessGateway, upst
         assert len(problems) == 1 and words in problems[0], problems
 
 
-async def test_a_server_that_is_no_gateway_is_told(start_gateway: StartGateway, upstream: Upstream) -> None:
-    server = await start_gateway(toml(upstream))
+async def test_a_server_that_is_no_gateway_is_told(serve: Serve, upstream: Upstream) -> None:
+    server = await serve(toml(upstream))
     upstream.will(up.answer(b"<html>"))
     each = CheckPlan(upstream.url.removesuffix("/v1"), server.ops_url, "k", "x", "M", ("chat",))
     assert "is not a gateway's answer" in (await check(each))[-1][1]

@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from gateway.cli import main as entry
-from tests.support.gateways import InProcessGateway, StartGateway, upstream_toml
+from tests.support.gateways import Gateway, Serve, upstream_toml
 from tests.support.upstream import Upstream, answer, chunk, frame, stream, text_stream
 from tests.support.used import use
 from tests.support.websites import Site, serving
@@ -20,8 +20,8 @@ NOTE = {"type": "url_citation", "url_citation": {"url": "https://a.example/", "t
 
 
 @pytest.fixture
-async def gateway(start_gateway: StartGateway, upstream: Upstream) -> InProcessGateway:
-    return await start_gateway(upstream_toml(upstream.url))
+async def gateway(serve: Serve, upstream: Upstream) -> Gateway:
+    return await serve(upstream_toml(upstream.url))
 
 
 @pytest.fixture
@@ -32,13 +32,13 @@ async def elsewhere() -> AsyncIterator[Site]:
         yield site
 
 
-async def run(where: InProcessGateway | Site, command: str, *words: str) -> int:
-    key = where.key if isinstance(where, InProcessGateway) else "gw_none"
+async def run(where: Gateway | Site, command: str, *words: str) -> int:
+    key = where.key if isinstance(where, Gateway) else "gw_none"
     return await asyncio.to_thread(entry.main, [command, "--url", where.url, "--key", key, *words])
 
 
 async def test_a_streamed_answer_is_printed_with_its_sources(
-    gateway: InProcessGateway, upstream: Upstream, capsys: Output
+    gateway: Gateway, upstream: Upstream, capsys: Output
 ) -> None:
     *pieces, last = text_stream()
     upstream.will(stream(*pieces[:-2], chunk({"annotations": [NOTE]}), *pieces[-2:], last))
@@ -47,14 +47,14 @@ async def test_a_streamed_answer_is_printed_with_its_sources(
     assert upstream.last.body["max_tokens"] == 9 and upstream.last.body["messages"][0]["role"] == "system"
 
 
-async def test_a_whole_answer_is_printed_as_json(gateway: InProcessGateway, upstream: Upstream, capsys: Output) -> None:
+async def test_a_whole_answer_is_printed_as_json(gateway: Gateway, upstream: Upstream, capsys: Output) -> None:
     upstream.will(answer())
     assert await run(gateway, "chat", "--json", "hello") == 0
     assert '"content": "Hello there"' in capsys.readouterr().out
 
 
 async def test_standard_input_is_the_question_and_an_empty_one_is_refused(
-    gateway: InProcessGateway, upstream: Upstream, capsys: Output, monkeypatch: pytest.MonkeyPatch
+    gateway: Gateway, upstream: Upstream, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     upstream.will(stream(*text_stream()))
     monkeypatch.setattr("sys.stdin", io.StringIO("a question\n"))
@@ -64,7 +64,7 @@ async def test_standard_input_is_the_question_and_an_empty_one_is_refused(
 
 
 async def test_a_failure_in_the_middle_is_said_after_what_has_come(
-    gateway: InProcessGateway, upstream: Upstream, capsys: Output
+    gateway: Gateway, upstream: Upstream, capsys: Output
 ) -> None:
     upstream.will(stream(*text_stream()[:2], frame({"error": {"message": "out of memory"}})))
     assert await run(gateway, "chat", "hello") == 1
@@ -93,7 +93,7 @@ async def test_another_server_is_named_as_such_and_never_ends_in_a_traceback(
 
 
 @pytest.mark.slow
-async def test_tools_are_called_by_their_short_names(gateway: InProcessGateway, capsys: Output) -> None:
+async def test_tools_are_called_by_their_short_names(gateway: Gateway, capsys: Output) -> None:
     assert await run(gateway, "call", "search", "query=sea") == 0
     assert capsys.readouterr().out.startswith("nothing found")
     assert await run(gateway, "search", "sea") == 0
@@ -108,7 +108,7 @@ async def test_tools_are_called_by_their_short_names(gateway: InProcessGateway, 
 
 
 async def test_a_client_is_tried_step_by_step(
-    gateway: InProcessGateway, upstream: Upstream, tmp_path: Path, capsys: Output
+    gateway: Gateway, upstream: Upstream, tmp_path: Path, capsys: Output
 ) -> None:
     upstream.will(answer())
     (tmp_path / "key").write_text(gateway.key)

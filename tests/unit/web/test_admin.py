@@ -13,25 +13,25 @@ from gateway.domain import Json
 from gateway.shared_state.sqlite_state import STATE_FILE
 from tests.support.asking import send
 from tests.support.full_disk import files_end_at
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.gateways import Gateway, Serve
 from tests.support.used import use
 
 TODAY: Callable[[], str] = lambda: time.strftime("%Y-%m-%d", time.gmtime())  # noqa: E731 - a constant but at midnight
 
 
 @pytest.fixture
-async def server(start_gateway: StartGateway) -> InProcessGateway:
-    return await start_gateway("")
+async def server(serve: Serve) -> Gateway:
+    return await serve("")
 
 
 @pytest.fixture
-async def session(server: InProcessGateway) -> AsyncIterator[aiohttp.ClientSession]:
+async def session(server: Gateway) -> AsyncIterator[aiohttp.ClientSession]:
     async with aiohttp.ClientSession(server.ops_url, headers=server.headers) as session:
         yield session
 
 
 async def test_usage_is_summed_by_the_groups_that_were_asked_for(
-    server: InProcessGateway, session: aiohttp.ClientSession
+    server: Gateway, session: aiohttp.ClientSession
 ) -> None:
     await use(server.config.state_dir)
     async with session.get("/api/admin/usage", params={"by": "key,model", "since": TODAY()}) as reply:
@@ -47,7 +47,7 @@ async def test_usage_is_summed_by_the_groups_that_were_asked_for(
 
 @pytest.mark.parametrize("is_revoked", [False, True])
 async def test_usage_and_requests_have_the_name_of_a_key_that_there_is_or_was(
-    server: InProcessGateway, session: aiohttp.ClientSession, is_revoked: bool
+    server: Gateway, session: aiohttp.ClientSession, is_revoked: bool
 ) -> None:
     keys = KeyFile(server.config.state_dir / server.config.access.keys_file)
     key, record = keys.create(KeyRequest("crawler", ("chat",)))
@@ -77,7 +77,7 @@ async def test_usage_and_requests_have_the_name_of_a_key_that_there_is_or_was(
     ],
 )
 async def test_a_key_is_edited_by_the_fields_that_change(
-    server: InProcessGateway, session: aiohttp.ClientSession, changes: Json, status: int, told: Any
+    server: Gateway, session: aiohttp.ClientSession, changes: Json, status: int, told: Any
 ) -> None:
     keys = KeyFile(server.config.state_dir / "keys.json")
     _, record = keys.create(KeyRequest("agent", ("chat",), 86_400, per_minute=5))
@@ -94,7 +94,7 @@ async def test_a_key_is_edited_by_the_fields_that_change(
 
 
 async def test_the_key_in_use_keeps_admin_and_an_unknown_one_is_404(
-    server: InProcessGateway, session: aiohttp.ClientSession
+    server: Gateway, session: aiohttp.ClientSession
 ) -> None:
     (own,) = KeyFile(server.config.state_dir / "keys.json").read()
     for key_id, changes, status in (
@@ -115,14 +115,14 @@ async def test_a_wrong_parameter_is_named(session: aiohttp.ClientSession, params
         assert reply.status == 400 and error["param"] == param
 
 
-async def test_a_file_that_cannot_be_read_is_said_so(server: InProcessGateway, session: aiohttp.ClientSession) -> None:
+async def test_a_file_that_cannot_be_read_is_said_so(server: Gateway, session: aiohttp.ClientSession) -> None:
     server.config.state_dir.joinpath(STATE_FILE).write_bytes(b"not a database" * 100)
     async with session.get("/api/admin/usage") as reply:
         assert reply.status == 503 and "usage" in (await reply.json())["error"]["message"]
 
 
 async def test_a_key_that_cannot_be_written_is_told_with_the_reason_and_changes_nothing(
-    server: InProcessGateway, session: aiohttp.ClientSession
+    server: Gateway, session: aiohttp.ClientSession
 ) -> None:
     keys, wish = server.config.state_dir / "keys.json", {"name": "x", "scopes": ["chat"]}
     before = keys.read_bytes()

@@ -8,16 +8,16 @@ import aiohttp
 import jsonschema_rs
 import pytest
 
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.gateways import Gateway, Serve
 
 
 @pytest.fixture
-async def server(start_gateway: StartGateway) -> InProcessGateway:
-    return await start_gateway("")
+async def server(serve: Serve) -> Gateway:
+    return await serve("")
 
 
 @pytest.fixture
-async def session(server: InProcessGateway) -> AsyncIterator[aiohttp.ClientSession]:
+async def session(server: Gateway) -> AsyncIterator[aiohttp.ClientSession]:
     async with aiohttp.ClientSession(server.ops_url) as session:
         yield session
 

@@ -6,15 +6,15 @@ import aiohttp
 
 from tests.support import upstream as up
 from tests.support.asking import ASK
-from tests.support.gateways import StartGateway, upstream_toml
+from tests.support.gateways import Serve, upstream_toml
 from tests.support.upstream import Upstream
 from tests.support.waiting import until
 
 
 async def test_a_key_that_fills_the_cap_is_refused_further_requests_and_another_key_is_served(
-    start_gateway: StartGateway, upstream: Upstream
+    serve: Serve, upstream: Upstream
 ) -> None:
-    server = await start_gateway("[server]\nmax_in_flight = 8\n" + upstream_toml(upstream.url))
+    server = await serve("[server]\nmax_in_flight = 8\n" + upstream_toml(upstream.url))
     other = server.make_key("chat")
     upstream.will(up.silent(upstream, head=False))
     url = server.url + "/v1/chat/completions"

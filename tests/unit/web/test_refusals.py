@@ -5,7 +5,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.gateways import Gateway, Serve
 from tests.support.upstream import Upstream, answer
 
 JSON = {"Content-Type": "application/json"}
@@ -13,14 +13,14 @@ CHAT = "/v1/chat/completions"
 
 
 @pytest.fixture
-async def gateway(start_gateway: StartGateway, upstream: Upstream) -> InProcessGateway:
+async def gateway(serve: Serve, upstream: Upstream) -> Gateway:
     upstream.will(answer())
     limits = "[server]\nmax_body_bytes = 4096\nallowed_origins = ['https://a.example']\n"
     model = f'[[models]]\nname = "SvcLLM"\n[[models.upstreams]]\nbase_url = "{upstream.url}"\nmodel = "m"\n'
-    return await start_gateway(limits + model)
+    return await serve(limits + model)
 
 
-async def answered(gateway: InProcessGateway, method: str, path: str, **options: Any) -> tuple[int, Any, Any]:
+async def answered(gateway: Gateway, method: str, path: str, **options: Any) -> tuple[int, Any, Any]:
     headers = {**gateway.headers, **options.pop("headers", {})}
     async with (
         aiohttp.ClientSession(gateway.url) as session,
@@ -46,13 +46,13 @@ async def answered(gateway: InProcessGateway, method: str, path: str, **options:
     ],
 )
 async def test_a_body_that_cannot_be_served_is_refused_with_its_reason(
-    gateway: InProcessGateway, headers: dict[str, str], data: bytes, status: int, code: str
+    gateway: Gateway, headers: dict[str, str], data: bytes, status: int, code: str
 ) -> None:
     found, body, sent = await answered(gateway, "POST", CHAT, headers=headers, data=data)
     assert (found, body["error"]["code"]) == (status, code) and sent["X-Request-Id"]
 
 
-async def test_a_key_without_the_scope_and_one_over_its_limit_are_told_so(gateway: InProcessGateway) -> None:
+async def test_a_key_without_the_scope_and_one_over_its_limit_are_told_so(gateway: Gateway) -> None:
     weak, slow = gateway.make_key("embeddings"), gateway.make_key("chat", per_minute=1)
     question = {"model": "SvcLLM", "messages": [{"role": "user", "content": "hi"}]}
     status, body, _ = await answered(gateway, "POST", CHAT, headers={"Authorization": f"Bearer {weak}"}, json=question)

@@ -7,16 +7,16 @@ import aiohttp
 import pytest
 
 from gateway.domain import Json
-from tests.support.gateways import InProcessGateway, StartGateway
+from tests.support.gateways import Gateway, Serve
 from tests.support.upstream import Upstream, answer, completion
 
 EMBEDDING = '[[models]]\nname = "Vectors"\nkind = "embedding"\n[[models.upstreams]]\nbase_url = "{}"\nmodel = "v"\n'
 
 
 @pytest.fixture
-async def session(start_gateway: StartGateway, upstream: Upstream) -> AsyncIterator[aiohttp.ClientSession]:
+async def session(serve: Serve, upstream: Upstream) -> AsyncIterator[aiohttp.ClientSession]:
     text = f'[[models]]\nname = "SvcLLM"\n[[models.upstreams]]\nbase_url = "{upstream.url}"\nmodel = "scripted"\n'
-    gateway: InProcessGateway = await start_gateway(text + EMBEDDING.format(upstream.url))
+    gateway: Gateway = await serve(text + EMBEDDING.format(upstream.url))
     async with aiohttp.ClientSession(gateway.url, headers=gateway.headers) as session:
         yield session
 
