@@ -40,7 +40,6 @@ def test_a_run_prints_a_figure_of_each_peer_and_row_and_draws_them(tmp_path: Pat
     told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=True).stdout
     figures = re.findall(r"^\| (gateway|bare) \| \d+ \| [\d.–]+ \| \d+ \| [\d.]+ \| [\d.]+ \|$", told, re.MULTILINE)
     assert figures == [*["gateway", "bare"] * 3, *["gateway"] * 3] and "left out" not in told, told
-    assert re.search(r"^\| bare \| aiohttp [\d.]+ \| 1 \| 1 \| 1 \| – \| – \| – \| \d+, \d+ \|$", told, re.MULTILINE), (
-        told
-    )
+    row = r"^\| bare \| aiohttp [\d.]+ \| 1 \| 1 \| 1 \| – \| – \| – \| \d+, \d+ \|$"
+    assert re.search(row, told, re.MULTILINE), told
     assert (tmp_path / "peers.svg").read_text().count("<circle") == 6

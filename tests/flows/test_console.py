@@ -98,9 +98,7 @@ async def an_hour_of_requests(server: Gateway) -> None:
         clock = itertools.repeat(now - 3600 + 60 * minute)
         number = 18 + minute % 7 + round(8 * math.sin(minute / 8))
         kinds = [(200, "", 0.4 + 0.01 * minute, 900, 350)] * number + [(429, "", 0.002, 0, 0)] * (minute % 5 == 0)
-        faults = (
-            [{**FAULT, "total_ms": 2, "request_id": f"req_{minute}", "endpoint": "chat"}] if minute % 5 == 0 else []
-        )
+        faults = [{**FAULT, "total_ms": 2, "request_id": f"req_{minute}", "endpoint": "chat"}] * (minute % 5 == 0)
         history.add(kinds + [(502, "", 3.1, 0, 0)] * (minute % 11 == 0), faults)
         history.add_gauges(cpu_ms=number * 60, memory_kb=90_000, in_flight=2, seconds=60)
     await history.close()

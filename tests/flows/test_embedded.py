@@ -11,13 +11,11 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import anthropic
 import jsonschema
 import orjson
@@ -26,11 +24,11 @@ from openai import APIError, BadRequestError, NotFoundError, OpenAI
 from openai.types.responses import ResponseOutputMessage
 
 from gateway.embedded.llm_server import CONTEXT_TOKENS, SLOTS
-from tests.support.asking import call_tool, send
+from tests.support.asking import CHAT, call_tool, send
 from tests.support.gateway_process import GatewayProcess
 from tests.support.gateways import ANSWER_S, NEEDS_MODEL, start_process
 from tests.support.messages_route import PIXEL
-from tests.support.paths import ROOT
+from tests.support.ocr_running import SAMPLE
 
 pytestmark = NEEDS_MODEL
 
@@ -103,15 +101,11 @@ def test_json_is_forced_by_response_format(client: OpenAI) -> None:
 
 def test_the_openai_client_gets_a_response_and_continues_it(client: OpenAI) -> None:
     first = client.responses.create(model="SvcLLM", input="Say hello.", max_output_tokens=6)
-    assert first.output_text
-    assert first.status in ("completed", "incomplete")
-    assert first.usage is not None
+    assert first.output_text and first.status in ("completed", "incomplete") and first.usage is not None
     assert first.usage.total_tokens == first.usage.input_tokens + first.usage.output_tokens
     assert client.responses.retrieve(first.id).id == first.id
-    more = client.responses.create(
-        model="SvcLLM", input="And again.", previous_response_id=first.id, max_output_tokens=4
-    )
-    assert more.usage is not None
+    again: Any = {"model": "SvcLLM", "input": "And again.", "previous_response_id": first.id}
+    more = client.responses.create(**again, max_output_tokens=4)
     assert more.usage.input_tokens > first.usage.input_tokens, "the earlier turn went along"
     client.responses.delete(first.id)
     with pytest.raises(NotFoundError):
@@ -136,9 +130,8 @@ def test_the_openai_client_streams_a_response(client: OpenAI) -> None:
 
 def chat(client: OpenAI, content: Any, **more: Any) -> Any:
     """The answer, read to its end."""
-    answer = client.chat.completions.create(
-        model="SvcLLM", messages=[{"role": "user", "content": content}], max_tokens=4, **more
-    )
+    messages: Any = [{"role": "user", "content": content}]
+    answer = client.chat.completions.create(model="SvcLLM", messages=messages, max_tokens=4, **more)
     return list(answer) if more.get("stream") else answer
 
 
@@ -198,16 +191,13 @@ def checked(name: str, arguments: str) -> Any:
 
 def chat_calls(client: OpenAI, question: str, stream: bool, **more: Any) -> tuple[list[tuple[str, str]], Any]:
     """`(name, arguments)` of the calls, and the final choice."""
-    messages: Any = [{"role": "user", "content": question}]
+    body: Any = {"model": "SvcLLM", "tools": TOOLS, "temperature": 0, "max_tokens": 200, **more}
+    body["messages"] = [{"role": "user", "content": question}]
     if stream:
-        with client.chat.completions.stream(
-            model="SvcLLM", messages=messages, tools=TOOLS, temperature=0, max_tokens=200, **more
-        ) as events:
+        with client.chat.completions.stream(**body) as events:
             choice: Any = events.get_final_completion().choices[0]
     else:
-        choice = client.chat.completions.create(
-            model="SvcLLM", messages=messages, tools=TOOLS, temperature=0, max_tokens=200, **more
-        ).choices[0]
+        choice = client.chat.completions.create(**body).choices[0]
     return [(call.function.name, call.function.arguments) for call in choice.message.tool_calls or ()], choice
 
 
@@ -240,10 +230,8 @@ def test_the_responses_route_forces_a_call_and_reads_its_output(client: OpenAI, 
     assert (item.type, item.name, item.status) == ("function_call", "get_weather", "completed")
     checked("get_weather", item.arguments)
     output: Any = [{"type": "function_call_output", "call_id": item.call_id, "output": "12 degrees"}]
-    answer = client.responses.create(
-        model="SvcLLM", previous_response_id=response.id, input=output, temperature=0, max_output_tokens=40
-    )
-    assert answer.output_text
+    again: Any = {"previous_response_id": response.id, "input": output, "max_output_tokens": 40}
+    assert client.responses.create(model="SvcLLM", temperature=0, **again).output_text
 
 
 # --- the messages route ----------------------------------------------------------------------------------------------
@@ -300,27 +288,22 @@ def test_the_printed_chat_command_works_when_pasted(gateway: GatewayProcess) -> 
 
 
 async def test_it_stays_ready_while_the_ocr_engine_loads_for_the_first_picture(gateway: GatewayProcess) -> None:
-    picture = base64.b64encode((ROOT / "tests/golden/ocr-sample.png").read_bytes()).decode()
+    picture = base64.b64encode(SAMPLE.read_bytes()).decode()
     image = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{picture}"}}
     content = [{"type": "text", "text": "Free OCR."}, image]
     body = {"model": "SvcOCR", "messages": [{"role": "user", "content": content}]}
-    seen = []
-    async with aiohttp.ClientSession() as session:
-        headers = {"Authorization": f"Bearer {gateway.key}"}
-        asking = asyncio.ensure_future(session.post(f"{gateway.url}/v1/chat/completions", json=body, headers=headers))
-        while not asking.done():
-            async with session.get(f"{gateway.ops_url}/readyz") as answer:
-                seen.append(answer.status)
-            await asyncio.sleep(0.05)
-        assert "Harbour Street" in (await (await asking).text())
+    seen, asking = [], asyncio.create_task(send(gateway, CHAT, body))
+    while not asking.done():
+        seen.append((await gateway.get("/readyz", ops=True))[0])
+        await asyncio.sleep(0.05)
+    assert "Harbour Street" in str((await asking)[1])
     assert len(seen) > 3 and set(seen) == {200}
 
 
 async def test_a_key_is_made_used_rotated_and_refused_within_five_seconds_of_its_end(gateway: GatewayProcess) -> None:
     made = gateway.command("keys", "create", "--name", "robot", "--scope", "chat", "--expires", "90d")
     key = made.stdout.strip()
-    assert made.returncode == 0
-    assert made.stdout.count("\n") == 1, "standard output is the key alone"
+    assert made.returncode == 0 and made.stdout.count("\n") == 1, "standard output is the key alone"
     listed = gateway.command("keys", "list").stdout
     [key_id] = [line.split()[0] for line in listed.splitlines() if "robot" in line]
     assert key not in listed
@@ -332,8 +315,7 @@ async def test_a_key_is_made_used_rotated_and_refused_within_five_seconds_of_its
     assert await reached(gateway, key, 401)
     assert await status_of(gateway, rotated) == 200
     assert gateway.command("keys", "revoke", key_id).returncode == 1
-    assert key not in gateway.output()
-    assert rotated not in gateway.output()
+    assert key not in gateway.output() and rotated not in gateway.output()
 
 
 async def status_of(gateway: GatewayProcess, key: str) -> int:
@@ -341,10 +323,10 @@ async def status_of(gateway: GatewayProcess, key: str) -> int:
 
 
 async def reached(gateway: GatewayProcess, key: str, status: int) -> bool:
-    end = time.monotonic() + 5
-    while await status_of(gateway, key) != status:
-        if time.monotonic() > end:
-            return False
+    """Within five seconds. Raises TimeoutError."""
+    async with asyncio.timeout(5):
+        while await status_of(gateway, key) != status:
+            pass
     return True
 
 

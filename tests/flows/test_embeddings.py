@@ -10,7 +10,7 @@ import pytest
 
 from gateway.engines.embedding.embedder import is_installed
 from tests.support import upstream as up
-from tests.support.asking import OFF, send
+from tests.support.asking import OFF, official, send
 from tests.support.gateways import Gateway, Serve
 from tests.support.upstream import Upstream, scripted_upstream
 
@@ -32,7 +32,7 @@ async def gateway(serve: Serve, upstream: Upstream) -> Gateway:
 
 @pytest.fixture
 async def client(gateway: Gateway) -> AsyncIterator[openai.AsyncOpenAI]:
-    async with openai.AsyncOpenAI(base_url=gateway.url + "/v1", api_key=gateway.key, max_retries=0) as made:
+    async with official(gateway) as made:
         yield made
 
 

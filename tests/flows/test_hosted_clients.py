@@ -9,6 +9,7 @@ import pytest
 from openai.types.responses import ResponseFunctionWebSearch, ResponseOutputMessage
 from openai.types.responses.response_output_text import AnnotationURLCitation
 
+from tests.support.asking import official
 from tests.support.hosted_search import Scene, round_of, search
 from tests.support.model_clients import ai_sdk_command, python_of
 from tests.support.official import run_client
@@ -20,23 +21,15 @@ PARIS = "https://a.example.com/paris"
 
 @pytest.fixture
 async def client(stage: Scene) -> AsyncIterator[openai.AsyncOpenAI]:
-    async with openai.AsyncOpenAI(
-        base_url=stage.server.url + "/v1", api_key=stage.server.key, max_retries=0, timeout=LIMIT_S
-    ) as made:
+    async with official(stage.server) as made:
         yield made
 
 
 async def test_the_clients_own_stream_follows_search_and_citations(stage: Scene, client: openai.AsyncOpenAI) -> None:
     stage.model.will(round_of("I look.", search()), round_of("Paris [", "1]."))
-    async with (
-        asyncio.timeout(LIMIT_S),
-        client.responses.stream(
-            model="SvcLLM",
-            input="x",
-            tools=[{"type": "web_search", "search_context_size": "low"}],
-            include=["web_search_call.action.sources"],
-        ) as stream,
-    ):
+    tools: Any = [{"type": "web_search", "search_context_size": "low"}]
+    asked: Any = {"input": "x", "tools": tools, "include": ["web_search_call.action.sources"]}
+    async with asyncio.timeout(LIMIT_S), client.responses.stream(model="SvcLLM", **asked) as stream:
         events = [event async for event in stream]
         final = await stream.get_final_response()
     assert [event.type for event in events if "web_search" in event.type] == [

@@ -2,12 +2,11 @@
 
 import asyncio
 
-import openai
 import pydantic
 import pytest
 
 from tests.support import upstream as up
-from tests.support.asking import ask, send
+from tests.support.asking import ask, official, send
 from tests.support.gateways import Gateway
 from tests.support.upstream import Upstream
 
@@ -34,10 +33,7 @@ class Sum(pydantic.BaseModel):
 async def test_a_refusal_is_not_parsed_as_the_answer_that_was_asked_for(server: Gateway, upstream: Upstream) -> None:
     pieces = [up.chunk({"refusal": piece}) for piece in ("I can", "not.")]
     upstream.will(up.stream(*pieces, up.chunk({}, "stop"), up.usage_chunk(), up.DONE))
-    async with (
-        asyncio.timeout(LIMIT_S),
-        openai.AsyncOpenAI(base_url=server.url + "/v1", api_key=server.key, max_retries=0) as client,
-    ):
+    async with asyncio.timeout(LIMIT_S), official(server) as client:
         async with client.responses.stream(model="SvcLLM", input="x", text_format=Sum) as stream:
             events = [event async for event in stream]
             final = await stream.get_final_response()

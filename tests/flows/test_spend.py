@@ -92,9 +92,8 @@ def chat_end(events: list[Any]) -> str:
 
 def response_end(events: list[Any]) -> str:
     last = events[-1]
-    assert last["type"] == "response.incomplete" and last["response"]["output"][0]["content"][0]["text"].startswith(
-        "word"
-    )
+    text = last["response"]["output"][0]["content"][0]["text"]
+    assert last["type"] == "response.incomplete" and text.startswith("word")
     assert last["response"]["usage"]["output_tokens"] > 0
     return "length" if last["response"]["incomplete_details"] == {"reason": "max_output_tokens"} else ""
 

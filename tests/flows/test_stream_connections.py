@@ -11,6 +11,7 @@ import pytest
 from gateway.calls.delivery import ClientGone
 from gateway.web.http_sink import HttpSink
 from tests.support.asking import posting
+from tests.support.doors import TOOLS, body_for
 from tests.support.gateways import Gateway
 from tests.support.upstream import Exchange, Upstream, stream, text_stream
 from tests.support.waiting import until
@@ -77,13 +78,6 @@ async def test_over_1_0_a_stream_ends_with_its_connection(server: Gateway, path:
     assert "data: " in rest.split("\n\n")[-2] and rest.endswith("\n\n")
 
 
-PATHS: dict[str, dict[str, object]] = {
-    "/v1/chat/completions": {"messages": [{"role": "user", "content": "hi"}]},
-    "/v1/responses": {"input": "hi"},
-    "/v1/messages": {"max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]},
-}
-
-
 async def slowly(exchange: Exchange) -> None:
     await exchange.stream_head()
     for piece in text_stream():
@@ -93,7 +87,7 @@ async def slowly(exchange: Exchange) -> None:
 
 
 @pytest.mark.parametrize("left", [ClientGone, asyncio.CancelledError])
-@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("path", TOOLS)
 async def test_a_client_that_leaves_with_the_last_event_has_its_answer_and_its_times_are_told_once(
     server: Gateway, upstream: Upstream, monkeypatch: pytest.MonkeyPatch, path: str, left: type[BaseException]
 ) -> None:
@@ -102,8 +96,7 @@ async def test_a_client_that_leaves_with_the_last_event_has_its_answer_and_its_t
 
     monkeypatch.setattr(HttpSink, "finish", finish)
     upstream.will(slowly)
-    body = {"model": "SvcLLM", "stream": True, **PATHS[path]}
-    async with posting(server, path, body) as answer:
+    async with posting(server, path, body_for(path, stream=True)) as answer:
         with suppress(aiohttp.ClientError):
             await answer.read()
     await until(lambda: '"event":"request"' in server.log_text(), 5)

@@ -20,7 +20,7 @@ from tests.support.connect_proxy import make_certificate
 from tests.support.gateway_process import GatewayProcess, run_command
 from tests.support.gateways import start_process
 from tests.support.ports import free_port
-from tests.support.waiting import until
+from tests.support.waiting import eventually, until
 
 pytestmark = pytest.mark.slow
 
@@ -156,25 +156,18 @@ async def test_a_wrong_configuration_leaves_no_process_behind(tmp_path: Path) ->
 @pytest.mark.parametrize("options", [["--supervised"], []], ids=["in workers", "in one process"])
 async def test_a_new_certificate_is_served_after_sighup(tmp_path: Path, options: list[str]) -> None:
     make_certificate(tmp_path)
-    gateway = start_process(
-        tmp_path, f'tls = {{ cert = "{tmp_path}/cert.pem", key = "{tmp_path}/key.pem" }}\n', options=options
-    )
-    async with gateway:
+    async with start_process(tmp_path, tls(tmp_path), options=options) as gateway:
         before = await served_certificate(gateway.port)
         make_certificate(tmp_path)
         gateway.send(signal.SIGHUP)
         await gateway.wait_for_event("reloaded")
-        async with asyncio.timeout(20):
-            while await served_certificate(gateway.port) == before:
-                pass
+        await eventually(lambda: is_new(gateway, before), 20)
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl to make certificates")
 async def test_a_certificate_that_breaks_on_disk_goes_on_being_served_by_new_workers_too(tmp_path: Path) -> None:
     make_certificate(tmp_path)
-    async with supervised(
-        tmp_path, f'tls = {{ cert = "{tmp_path}/cert.pem", key = "{tmp_path}/key.pem" }}\n'
-    ) as gateway:
+    async with supervised(tmp_path, tls(tmp_path)) as gateway:
         before, first = await served_certificate(gateway.port), gateway.workers()
         assert "notes" not in (await gateway.get("/readyz", ops=True))[1]
         (tmp_path / "cert.pem").write_text("broken")
@@ -188,9 +181,15 @@ async def test_a_certificate_that_breaks_on_disk_goes_on_being_served_by_new_wor
         make_certificate(tmp_path)
         assert (await command(tmp_path, "reload")).returncode == 0
         assert "notes" not in (await gateway.get("/readyz", ops=True))[1]
-        async with asyncio.timeout(20):
-            while await served_certificate(gateway.port) == before:
-                pass
+        await eventually(lambda: is_new(gateway, before), 20)
+
+
+def tls(folder: Path) -> str:
+    return f'tls = {{ cert = "{folder}/cert.pem", key = "{folder}/key.pem" }}\n'
+
+
+async def is_new(gateway: GatewayProcess, before: str) -> bool:
+    return await served_certificate(gateway.port) != before
 
 
 async def served_certificate(port: int) -> str:

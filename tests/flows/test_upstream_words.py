@@ -9,15 +9,11 @@ import pytest
 from gateway.services.completion.quotations import without_quotations
 from tests.support import upstream as up
 from tests.support.asking import CHAT, MESSAGES, RESPONSES, send, toml
+from tests.support.doors import body_for
 from tests.support.gateways import Gateway, Serve
 from tests.support.upstream import Upstream
 
 KEY, CARD, PROMPT = "sk-upstream-key-0123456789", "4539 1488 0343 6467", "the quick brown fox jumps"
-BODIES: dict[str, Any] = {
-    CHAT: {"messages": [{"role": "user", "content": PROMPT}]},
-    RESPONSES: {"input": PROMPT},
-    MESSAGES: {"messages": [{"role": "user", "content": PROMPT}], "max_tokens": 9},
-}
 STATUSES: dict[int, tuple[int, str, bool]] = {
     400: (400, "odd_code", False), 401: (502, "upstream_credentials", False), 402: (502, "upstream_payment", False),
     403: (502, "upstream_credentials", False), 404: (502, "upstream_misconfigured", False),
@@ -42,13 +38,13 @@ def lines(server: Gateway) -> list[Any]:
     return [line for line in told if line["event"] in ("upstream_failed", "upstream_refused")]
 
 
-@pytest.mark.parametrize("path", BODIES)
+@pytest.mark.parametrize("path", [CHAT, RESPONSES, MESSAGES])
 @pytest.mark.parametrize("status", STATUSES)
 @pytest.mark.parametrize("stream", [False, True])
 async def test_its_words_are_told_and_what_helps(server: Gateway, path: str, status: int, stream: bool) -> None:
     words = f"the GPU is gone, {PROMPT}, key {KEY}, at http://10.1.2.3:8000/v1 " + "and so on " * 60
     server.upstream.will(failure(status, words))
-    got, data, headers = await send(server, path, {"model": "SvcLLM", "stream": stream, **BODIES[path]})
+    got, data, headers = await send(server, path, body_for(path, PROMPT, stream=stream))
     wanted, code, helps = STATUSES[status]
     message = data["error"]["message"]
     assert (got, data["error"]["code"]) == (wanted, code) and "the GPU is gone" in message
@@ -66,7 +62,7 @@ async def test_its_words_are_told_and_what_helps(server: Gateway, path: str, sta
 async def test_an_error_in_a_stream_has_its_words_too(server: Gateway, upstream: Upstream) -> None:
     error = {"error": {"message": f"worker died on {PROMPT}", "type": "server_error", "code": 500}}
     upstream.will(up.stream(up.chunk({"content": "Hel"}), up.frame(error)))
-    _, events, _ = await send(server, CHAT, {"model": "SvcLLM", "stream": True, **BODIES[CHAT]})
+    _, events, _ = await send(server, CHAT, body_for(CHAT, PROMPT, stream=True))
     assert f"worker died on {PROMPT}" in events[-1]["error"]["message"]
     (line,) = lines(server)
     assert line["said"] == "worker died on [hidden]" and line["cause"] == "status 500 server_error"
@@ -75,10 +71,10 @@ async def test_an_error_in_a_stream_has_its_words_too(server: Gateway, upstream:
 async def test_the_notes_say_what_it_said_without_the_request(server: Gateway, upstream: Upstream) -> None:
     upstream.will(failure(500, f"out of memory at {PROMPT}"))
     for _ in range(6):
-        await send(server, CHAT, {"model": "SvcLLM", **BODIES[CHAT]})
+        await send(server, CHAT, body_for(CHAT, PROMPT))
     upstream.will(up.reset())
     for _ in range(6):
-        await send(server, CHAT, {"model": "SvcLLM", **BODIES[CHAT]})
+        await send(server, CHAT, body_for(CHAT, PROMPT))
         await asyncio.sleep(0)
     _, ready, _ = await send(server, server.ops_url + "/readyz", method="GET")
     assert PROMPT not in str(ready)
@@ -110,5 +106,5 @@ MASKED = '[guardrail]\nenabled = "off"\n[sanitize]\nroutes = ["chat", "responses
 async def test_a_value_that_it_quotes_is_masked(serve: Serve, upstream: Upstream, stream: bool) -> None:
     server = await serve(toml(upstream) + MASKED)
     upstream.will(failure(500, f"no such card {CARD} today"))
-    _, data, _ = await send(server, CHAT, {"model": "SvcLLM", "stream": stream, **BODIES[CHAT]})
+    _, data, _ = await send(server, CHAT, body_for(CHAT, PROMPT, stream=stream))
     assert CARD not in str(data) and "no such card [REDACTED:CREDIT_CARD] today" in data["error"]["message"]

@@ -1,7 +1,6 @@
 """Models whose configured name stands for several: which one a name means, and what is told of it."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -10,15 +9,11 @@ from gateway.config.loader import ConfigError, load_config
 from gateway.services.completion.model_names import takes
 from tests.support import upstream as up
 from tests.support.asking import CHAT, MESSAGES, OFF, RESPONSES, send
+from tests.support.doors import body_for
 from tests.support.gateways import Gateway, Serve
 from tests.support.upstream import Upstream
 
 PRICE = '[[prices]]\nmodel = "claude-*"\ninput_per_million = 1.0\noutput_per_million = 1.0\ncurrency = "EUR"\n'
-BODIES: dict[str, Any] = {
-    CHAT: {"messages": [{"role": "user", "content": "hi"}]},
-    RESPONSES: {"input": "hi"},
-    MESSAGES: {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 9},
-}
 
 
 def model(upstream: Upstream, name: str, *lines: str, upstream_lines: str = "") -> str:
@@ -36,7 +31,7 @@ async def server(serve: Serve, upstream: Upstream) -> Gateway:
     return await serve("[server]\nbase_path = ''\n" + "".join(parts) + PRICE + OFF)
 
 
-@pytest.mark.parametrize("path", BODIES)
+@pytest.mark.parametrize("path", [CHAT, RESPONSES, MESSAGES])
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(
     ("name", "sent", "told"),
@@ -47,7 +42,7 @@ async def test_the_most_exact_name_wins_and_the_caller_reads_its_own(
     server: Gateway, upstream: Upstream, path: str, stream: bool, name: str, sent: str, told: str
 ) -> None:
     upstream.will(up.stream(*up.text_stream()) if stream else up.answer())
-    status, data, _ = await send(server, path, {"model": name, "stream": stream, **BODIES[path]})
+    status, data, _ = await send(server, path, body_for(path, model=name, stream=stream))
     assert status == 200, data
     assert upstream.last.body["model"] == sent
     first = data if not stream else data[0].get("response") or data[0].get("message") or data[0]
@@ -57,14 +52,14 @@ async def test_the_most_exact_name_wins_and_the_caller_reads_its_own(
 
 @pytest.mark.parametrize("name", ["gpt-5", "Claude-x", "claude-a b", "claude-\nx", "xclaude-1"])
 async def test_other_names_are_unknown(server: Gateway, upstream: Upstream, name: str) -> None:
-    status, data, _ = await send(server, CHAT, {"model": name, **BODIES[CHAT]})
+    status, data, _ = await send(server, CHAT, body_for(CHAT, model=name))
     assert status == 404 and "claude-*" in data["error"]["message"] and not upstream.seen
 
 
 async def test_usage_price_log_and_metrics_go_by_the_entry(server: Gateway, upstream: Upstream) -> None:
     upstream.will(up.answer())
-    await send(server, CHAT, {"model": "claude-one", **BODIES[CHAT]})
-    await send(server, CHAT, {"model": "claude-two", **BODIES[CHAT]})
+    await send(server, CHAT, body_for(CHAT, model="claude-one"))
+    await send(server, CHAT, body_for(CHAT, model="claude-two"))
     _, text, _ = await send(server, server.ops_url + "/metrics", method="GET")
     assert 'model="claude-*"' in text and "claude-one" not in text
     log = server.log_text()
