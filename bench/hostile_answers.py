@@ -133,10 +133,10 @@ DELTAS: dict[str, Make] = {
     "a text": lambda size: [{"content": _DELTA}] * size, "refusals": lambda size: [{"refusal": _DELTA}] * size,
     "reasoning": lambda size: [{"reasoning_content": _DELTA}] * size,
     "arguments": lambda size: [{"tool_calls": [_piece(0, _DELTA)[1]]}] * size,
-    "calls": lambda size: [{"tool_calls": [_piece(number, "{")[1]]} for number in range(size)],
+    "calls": lambda size: [{"tool_calls": [_piece(number, "{")[1]]} for number in range(size // 8)],
     "items": lambda size: [{"content": "a"}, {"reasoning_content": "b"}] * (size // 8),
 }  # fmt: skip
-"""What an upstream may send as deltas of a stream; sizes count deltas."""
+"""What an upstream may send as deltas of a stream; sizes count deltas, and one that begins an item as eight."""
 HOSTED: dict[str, Make] = {
     "a text": lambda size: [TextPiece(_DELTA)] * size, "reasoning": lambda size: [ReasoningPiece(_DELTA)] * size,
     "arguments": lambda size: [ClientCall(_piece(0, _DELTA)[1])] * size,

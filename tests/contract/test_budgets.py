@@ -35,7 +35,7 @@ BUDGETS = {
     "schemas": 242,
     "services": 5905,
     "shared_state": 1293,
-    "tests": 44236,
+    "tests": 44181,
     "top": 921,
     "web": 3795,
     "wire": 7215,
