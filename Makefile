@@ -21,7 +21,7 @@ COVERAGE_FLOOR := 91
 # Flows that are measured beside the unit tests: what they drive is an interface over sockets, tested at its own level.
 MEASURED := $(addprefix tests/flows/test_,any_backend.py background.py compaction.py conversations.py websocket.py)
 
-# Files with tests that run alone: to collect all the others for these takes ten seconds.
+# Files with tests that run alone, if there are any: to collect all the others for these takes ten seconds.
 ALONE = $(shell grep -rl --include='*.py' 'mark\.alone' $(CONTRACT) tests/unit tests/flows)
 
 # Compiled files are kept, whatever the environment says: without them each of the tests' hundreds of processes compiles
@@ -69,7 +69,7 @@ ifdef TESTARGS
 else
 	$(PARALLEL) -m "$(SUITE) and not alone" $(addprefix --ignore=,$(MEASURED)) $(CONTRACT) tests/flows $(AGAIN) $(CONTRACT) tests/flows
 	$(PARALLEL) -m "$(SUITE) and not alone" --cov=gateway --cov-report= tests/unit $(MEASURED) $(AGAIN) tests/unit $(MEASURED)
-	$(PYTEST) -m "$(SUITE) and alone" $(ALONE) $(AGAIN) $(ALONE)
+	$(if $(ALONE),$(PYTEST) -m "$(SUITE) and alone" $(ALONE) $(AGAIN) $(ALONE))
 	$(BIN)/python -m coverage report --skip-covered --sort=cover --fail-under=$(COVERAGE_FLOOR)
 endif
 

@@ -67,8 +67,9 @@ def explain(text: str, config: Sanitize, profile: str | None = None) -> str:
             f"{_excerpt(text[each['start'] : each['end']])}"
         )
     request, response = shown["request_text"], shown["response_text"]
-    lines += ["", "In a request:", request]
-    lines += ["", f"Where a model answers with it:{' the same' if response == request else f'{chr(10)}{response}'}"]
+    place = "Where a model answers with it:"
+    answered = [f"{place} the same"] if response == request else [place, response]
+    lines += ["", "In a request:", request, "", *answered]
     return "\n".join(lines)
 
 

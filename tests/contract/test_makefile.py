@@ -20,7 +20,9 @@ def commands(*goals: str) -> list[str]:
 
 @pytest.mark.parametrize("goals", [("check",), ("test",), ("check", "test"), ("test", "check")], ids=" ".join)
 def test_each_contract_test_is_run_once_whatever_is_made(goals: tuple[str, ...]) -> None:
-    on_contract = [line for line in commands(*goals) if "tests/contract" in line]
+    made = commands(*goals)
+    assert all(" tests/" in line for line in made), "pytest without a folder runs every test"
+    on_contract = [line for line in made if "tests/contract" in line]
     assert sum("and alone" in line for line in on_contract) == 1
     assert sum("and not alone" in line for line in on_contract) == 1
 
