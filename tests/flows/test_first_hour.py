@@ -129,6 +129,8 @@ def test_the_configuration_of_a_recipe_is_valid(toml: str, tmp_path: Path) -> No
 def test_the_commands_of_recipes_exist_and_clients_are_printed(gateway: GatewayProcess, folder: Path) -> None:
     told = "".join(block.text for block in RECIPES)
     commands = re.findall(r"gateway ((?:client-config|keys|search|doctor|usage)[^\n#&|>]*)", told)
+    for made in re.findall(r"gateway keys create .* > (\S+)", told):
+        (folder / made).write_text(gateway.key)
     for command in commands:
         words = ["ID" if word == "ID" else word for word in shlex.split(command)]
         if words[0] == "client-config" and "--check" not in words:
