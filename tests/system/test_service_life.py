@@ -107,7 +107,7 @@ def test_an_upgrade_to_a_release_that_does_not_start_goes_back_by_itself(service
     load = service.load(15)
     done = service.manage("upgrade", "/opt/broken")
     assert done.returncode == 1
-    assert "going back" in done.stderr and "was not ready" in done.stderr
+    assert "going back" in done.stderr and "did not become ready" in done.stderr
     assert_unnoticed(load.result(), 0.5 * slowness(service))
     assert service.main_pid() == before
     assert service.machine.run("readlink", "/opt/gateway/current").stdout == release
