@@ -199,7 +199,7 @@ def _parse_file(path: Path) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise ConfigError(str(path), "", "is not UTF-8 text") from None
     except tomllib.TOMLDecodeError as error:
-        hint = "; a text stands in quotation marks" if "Invalid value" in str(error) else ""
+        hint = "; strings need quotation marks" if "Invalid value" in str(error) else ""
         raise ConfigError(str(path), "", f"is not valid TOML: {error}{hint}") from None
 
 

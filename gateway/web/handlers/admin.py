@@ -29,9 +29,8 @@ from gateway.web.history import FAULT_RANGES, RANGES, History
 from gateway.web.replies import JsonReply
 from gateway.web.state import CALL
 
-# Keys for the console, on the operations listener alone, for keys with the scope `admin`: listed, made, edited,
-# rotated and revoked. The gateway shows a new key once, in the answer that made it. Whoever holds an admin key can make
-# keys of any scope.
+# The console lists, makes, edits, rotates and revokes keys here, on the operations listener alone and with a key of the
+# scope `admin`. The gateway shows a new key once, in the answer that made it. An admin key can make keys of any scope.
 
 
 T = TypeVar("T")
