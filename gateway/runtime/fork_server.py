@@ -200,9 +200,10 @@ class ForkServer:
                 pid, process = await answer
         except BaseException as error:
             ours.close()
-            if isinstance(error, TimeoutError) and channel is self._channel:
+            if isinstance(error, TimeoutError | BrokenPipeError) and channel is self._channel:
                 self._give_up()
-                raise OSError(errno.ETIMEDOUT, "the fork server does not answer") from None
+                said = "does not answer" if isinstance(error, TimeoutError) else "has ended"
+                raise OSError(error.errno or errno.ETIMEDOUT, f"the fork server {said}") from None
             raise
         return StartedWorker(pid, process, ours, self._exit_code)
 
