@@ -202,8 +202,7 @@ class ForkServer:
             ours.close()
             if isinstance(error, TimeoutError | BrokenPipeError) and channel is self._channel:
                 self._give_up()
-                said = "does not answer" if isinstance(error, TimeoutError) else "has ended"
-                raise OSError(error.errno or errno.ETIMEDOUT, f"the fork server {said}") from None
+                raise OSError(error.errno or errno.ETIMEDOUT, "the fork server has ended or does not answer") from None
             raise
         return StartedWorker(pid, process, ours, self._exit_code)
 
