@@ -6,7 +6,7 @@ EXTRAS ?= local
 STATE  ?= var
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
-# Three on two cores: a third of the tests' time is waiting. With two `make test` took 375 s, with three 330.
+# Three on two cores: a third of the tests' time is waiting.
 SUITE_PROCESSES ?= 3
 PYTEST   := $(BIN)/python -m pytest -q
 PARALLEL := $(PYTEST) -n $(SUITE_PROCESSES) --dist loadgroup
@@ -14,22 +14,17 @@ SUITE    := not system and not soak
 # What fails is run once more by itself, in a new process, and both outcomes stay in the record: with real processes on two
 # cores a bounded wait may run out, and times are taken of code that shares its caches. What fails twice ends the run.
 AGAIN    := || $(PYTEST) --last-failed --last-failed-no-failures none -m "$(SUITE)"
-# Coverage is measured in tests/unit and the flows of MEASURED, in the tests' own process: with tracing, the tests of engines, sanitize,
-# wire and mcp took 77 s of CPU instead of 42 (Python 3.11; `sys.monitoring`, which is cheaper, needs 3.12).
-# The floor is the figure of 2026-11-22 (93 %), less what runs in other processes and differs from machine to machine.
+# Coverage is measured in the tests' own process, so the flows that are measured beside the unit tests are those that drive
+# an interface over sockets. The floor is the figure of 2026-11-22 (93 %), less what differs from machine to machine.
 COVERAGE_FLOOR := 91
-# Flows that are measured beside the unit tests: what they drive is an interface over sockets, tested at its own level.
 MEASURED := $(addprefix tests/flows/test_,any_backend.py background.py compaction.py conversations.py websocket.py)
-
-# Files with tests that run alone, if there are any: to collect all the others for these takes ten seconds.
-ALONE = $(shell grep -rl --include='*.py' 'mark\.alone' $(CONTRACT) tests/unit tests/flows)
 
 # Compiled files are kept, whatever the environment says: without them each of the tests' hundreds of processes compiles
 # what it imports (a collection of the tests takes 17 s of CPU instead of 10, a start of the gateway 1.9 s instead of 0.7).
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-fast test-system check bench bench-peers shape clean lock install
+.PHONY: help run test test-fast test-system check coverage bench bench-peers shape clean lock install
 .PHONY: install-service uninstall-service upgrade rollback deb
 
 help:  ## show this list
@@ -55,27 +50,15 @@ run: install  ## fresh machine to a running server on 127.0.0.1:8080 (EXTRAS= fo
 		$(BIN)/gateway serve --state-dir $(STATE) $(if $(CONFIG),--config $(CONFIG)) \
 		$(if $(UPSTREAM),--upstream '$(UPSTREAM)') $(if $(UPSTREAM_MODEL),--upstream-model '$(UPSTREAM_MODEL)')
 
-# `make check test` runs the contract tests once, in check; make stops there if one fails. `make test` alone runs them too.
-# What decides is the command line of this one run of make: nothing on disk says that a tree has been checked.
-CHECKED  := $(filter check,$(MAKECMDGOALS))
-CONTRACT := $(if $(CHECKED),,tests/contract)
-ifdef CHECKED
-test: | check
-endif
-
-test: $(VENV)/.installed-dev  ## the suite, real engines included, and the coverage of gateway/ (TESTARGS: only these tests)
+test: $(VENV)/.installed-dev  ## unit tests and flows, real engines included (TESTARGS: only these tests)
 ifdef TESTARGS
 	$(PYTEST) -m "$(SUITE)" $(TESTARGS)
 else
-	$(PARALLEL) -m "$(SUITE) and not alone" $(addprefix --ignore=,$(MEASURED)) $(CONTRACT) tests/flows $(AGAIN) $(CONTRACT) tests/flows
-	$(PARALLEL) -m "$(SUITE) and not alone" --cov=gateway --cov-report= tests/unit $(MEASURED) $(AGAIN) tests/unit $(MEASURED)
-	$(if $(ALONE),$(PYTEST) -m "$(SUITE) and alone" $(ALONE) $(AGAIN) $(ALONE))
-	$(BIN)/python -m coverage report --skip-covered --sort=cover --fail-under=$(COVERAGE_FLOOR)
+	$(PARALLEL) -m "$(SUITE)" tests/flows tests/unit $(AGAIN) tests/flows tests/unit
 endif
 
-# Without the contract tests: they are three minutes of CPU, mostly patterns timed, and `make check` runs them.
-test-fast: $(VENV)/.installed-dev  ## unit tests and flows in one process, without what waits, measures or tries all: about a minute on two cores
-	$(PARALLEL) -m "$(SUITE) and not slow and not alone" $(or $(TESTARGS),tests/unit tests/flows)
+test-fast: $(VENV)/.installed-dev  ## the tests without what waits, measures or tries all: about a minute on two cores
+	$(PARALLEL) -m "$(SUITE) and not slow" $(or $(TESTARGS),tests/unit tests/flows)
 
 test-system: $(VENV)/.installed-dev  ## tests that need npm, a browser, PostgreSQL or systemd; each is skipped without it
 	$(PYTEST) -m "system and not soak" $(TESTARGS)
@@ -86,6 +69,10 @@ check: $(VENV)/.installed-dev  ## format, lint, types, contract tests
 	$(BIN)/mypy
 	$(PARALLEL) -m "$(SUITE) and not alone" tests/contract $(AGAIN) tests/contract
 	$(PYTEST) -m "$(SUITE) and alone" tests/contract $(AGAIN) tests/contract
+
+coverage: $(VENV)/.installed-dev  ## how much of gateway/ the unit tests and some flows reach: with tracing, twice their time
+	$(PARALLEL) -m "$(SUITE)" --cov=gateway --cov-report= tests/unit $(MEASURED)
+	$(BIN)/python -m coverage report --skip-covered --sort=cover --fail-under=$(COVERAGE_FLOOR)
 
 # The service has a release folder and a virtual environment of its own. What PYTHON and EXTRAS do not say stays as it is in
 # service; the first time it is python3 with the extras `core,web`.

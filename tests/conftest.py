@@ -20,6 +20,7 @@ from gateway import logs
 from tests.support import gateway_process
 from tests.support.asking import HASTY, toml
 from tests.support.gateways import Gateway, Serve, start_process
+from tests.support.model_clients import python_of
 from tests.support.ocr_running import TIMEOUT as OCR_TIMEOUT
 from tests.support.ocr_running import ocr_server
 from tests.support.upstream import Upstream, scripted_upstream
@@ -83,14 +84,14 @@ def pytest_collection_finish() -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Slow are tests that start a gateway in a process of its own, and those that ask through an official client (the
-    fixture `client`)."""
+    fixture `client`). Those whose client has an environment of its own are tests of the system: it is fetched."""
     for item in items:
-        if isinstance(item, pytest.Function) and (
-            "client" in item.fixturenames
-            or start_process.__name__ in item.function.__code__.co_names
-            or _all_are_slow(item.path, item.module)
-        ):
-            item.add_marker(pytest.mark.slow)
+        if isinstance(item, pytest.Function):
+            used = item.function.__code__.co_names
+            if "client" in item.fixturenames or start_process.__name__ in used or _all_are_slow(item.path, item.module):
+                item.add_marker(pytest.mark.slow)
+            if python_of.__name__ in used:
+                item.add_marker(pytest.mark.system)
 
 
 @cache

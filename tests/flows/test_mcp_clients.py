@@ -31,7 +31,7 @@ async def site(tmp_path: Path) -> AsyncIterator[WebToolsSite]:
 @pytest.mark.parametrize(
     ("client", "mode", "protocol"),
     [
-        ("python1", "", "2025-11-25"),
+        pytest.param("python1", "", "2025-11-25", marks=pytest.mark.system),
         ("python2", "legacy", "2025-11-25"),
         ("python2", "auto", "2026-07-28"),
         ("python2", "2026-07-28", "2026-07-28"),
@@ -66,7 +66,7 @@ async def test_an_official_client_connects_lists_and_calls_all_five_tools_well_a
 
 
 @pytest.mark.parametrize(
-    "client", ["python1", "python2", *(pytest.param(name, marks=pytest.mark.system) for name in ("sdk1", "sdk2"))]
+    "client", ["python2", *(pytest.param(name, marks=pytest.mark.system) for name in ("python1", "sdk1", "sdk2"))]
 )
 async def test_an_official_client_with_a_wrong_key_fails_to_connect(site: WebToolsSite, client: str) -> None:
     plan = {"url": site.url, "key": "wrong", "mode": "auto", "calls": []}

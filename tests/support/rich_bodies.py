@@ -5,7 +5,7 @@
 
 import copy
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tests.support.paths import GOLDEN
@@ -37,19 +37,25 @@ def places(value: Any, path: Path = ()) -> Iterator[Path]:
 
 def with_value(body: Any, path: Path, value: str, *, is_added: bool = True) -> Any:
     """A copy with the value at a place. A property name gets a new neighbour of that name (or is replaced)."""
+    return with_values(body, [(path, value)], is_added=is_added)
+
+
+def with_values(body: Any, values: Iterable[tuple[Path, str]], *, is_added: bool = True) -> Any:
+    """A copy with each value at its place."""
     changed = copy.deepcopy(body)
-    holder = changed
-    for _, key in path[:-1]:
-        holder = holder[key]
-    kind, key = path[-1]
-    if kind == "item":
-        holder[key] = value
-    elif is_added:
-        holder[value] = copy.deepcopy(holder[key])
-    else:
-        members = [(value if name == key else name, member) for name, member in holder.items()]
-        holder.clear()
-        holder.update(members)
+    for path, value in values:
+        holder = changed
+        for _, key in path[:-1]:
+            holder = holder[key]
+        kind, key = path[-1]
+        if kind == "item":
+            holder[key] = value
+        elif is_added:
+            holder[value] = copy.deepcopy(holder[key])
+        else:
+            members = [(value if name == key else name, member) for name, member in holder.items()]
+            holder.clear()
+            holder.update(members)
     return changed
 
 
