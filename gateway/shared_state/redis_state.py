@@ -26,6 +26,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from importlib import resources
 from typing import Any
 
 from gateway import logs
@@ -172,148 +173,15 @@ class RedisConnection:
                 await self._listening.aclose(close_connection_pool=True)
 
 
-_NOW = """
-local t = redis.call('TIME')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)
-"""
+def _lua(*names: str) -> str:
+    """The scripts of these files, one after the other, without their remarks: Redis gets all of it with each call."""
+    files = [resources.files(__package__).joinpath("lua", f"{name}.lua").read_text() for name in names]
+    return "".join(line for file in files for line in file.splitlines(True) if not line.startswith("--"))
 
-# KEYS[1]: the set. ARGV: the limit, how long a member is held in ms, the member.
-# Returns: 0 if the member was added, else the ms until the first one ends; members left; ms until the first one ends.
-_TAKE = (
-    _NOW
-    + """
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
-local count = redis.call('ZCARD', KEYS[1])
-local first = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
-local reset = math.max(1, (first[2] or now + ARGV[2]) - now)
-if count >= tonumber(ARGV[1]) then return {reset, 0, reset} end
-redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[3])
-if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
-return {0, ARGV[1] - count - 1, reset}
-"""
-)
 
-# KEYS[1]: the set. ARGV: member and ms until it ends, in turn.
-_HOLD = (
-    _NOW
-    + """
-local longest = redis.call('PTTL', KEYS[1])
-for i = 1, #ARGV, 2 do
-  redis.call('ZADD', KEYS[1], now + ARGV[i + 1], ARGV[i])
-  longest = math.max(longest, ARGV[i + 1])
-end
-if #ARGV > 0 then redis.call('PEXPIRE', KEYS[1], longest) end
-return 0
-"""
-)
-
-# KEYS: the counters. ARGV: the machine, then amount, limit ('' = none) and end (unix ms) of each.
-# Returns: the place of the first refused one or 0, then the total and the machine's own part of each.
-_RESERVE = """
-local totals, own, refused = {}, {}, 0
-for i, key in ipairs(KEYS) do
-  local sum = 0
-  for _, part in ipairs(redis.call('HVALS', key)) do sum = sum + part end
-  totals[i], own[i] = sum, tonumber(redis.call('HGET', key, ARGV[1]) or 0)
-  local amount, limit = tonumber(ARGV[3 * i - 1]), tonumber(ARGV[3 * i])
-  if refused == 0 and limit and amount > 0 and sum + amount > limit then refused = i end
-end
-local answer = {tostring(refused)}
-for i, key in ipairs(KEYS) do
-  local added = 0
-  if refused == 0 and tonumber(ARGV[3 * i - 1]) ~= 0 then
-    added = tonumber(ARGV[3 * i - 1])
-    redis.call('HINCRBY', key, ARGV[1], ARGV[3 * i - 1])
-    redis.call('PEXPIREAT', key, ARGV[3 * i + 1])
-  end
-  answer[#answer + 1] = string.format('%.0f', totals[i] + added)
-  answer[#answer + 1] = string.format('%.0f', own[i] + added)
-end
-return answer
-"""
-
-# Lua function: removes an entry and what points to it. A hash has `value` and, of its parts, the names in `parts`.
-_DROP = """
-local function drop(entry, list, sizes, name, part_prefix)
-  local parts = redis.call('HGET', entry, 'parts') or ''
-  for part in string.gmatch(parts, '%w+') do redis.call('DEL', part_prefix .. part) end
-  redis.call('DEL', entry)
-  redis.call('ZREM', list, name)
-  redis.call('HDEL', sizes, name)
-end
-"""
-
-# KEYS: the entry, the owner's list, the owner's sizes. ARGV: prefix of the owner's entries, of its parts, name, ttl in
-# ms, most bytes of the owner, the value, the names of its parts, then name and place of each. Returns 1, or 0: no room.
-_PUT = (
-    _NOW
-    + _DROP
-    + """
-local entries, parts, name, ttl, most, size = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), #ARGV[6]
-if ARGV[8] ~= '' then
-  local count = 0
-  for _, other in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
-    count = count + redis.call('EXISTS', entries .. other)
-  end
-  if count >= tonumber(ARGV[8]) then return 0 end
-end
-drop(KEYS[1], KEYS[2], KEYS[3], name, parts)
-if size > most then return 0 end
-local total = size
-for _, other in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
-  if redis.call('EXISTS', entries .. other) == 0 then drop(entries .. other, KEYS[2], KEYS[3], other, parts)
-  else total = total + redis.call('HGET', KEYS[3], other) end
-end
-while total > most do
-  local oldest = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
-  total = total - redis.call('HGET', KEYS[3], oldest)
-  drop(entries .. oldest, KEYS[2], KEYS[3], oldest, parts)
-end
-redis.call('HSET', KEYS[1], 'value', ARGV[6], 'parts', ARGV[7])
-redis.call('PEXPIRE', KEYS[1], ttl)
-for i = 9, #ARGV, 2 do redis.call('SET', parts .. ARGV[i], name .. ' ' .. ARGV[i + 1], 'PX', ttl) end
-redis.call('ZADD', KEYS[2], now, name)
-redis.call('HSET', KEYS[3], name, size)
-for i = 2, 3 do
-  if redis.call('PTTL', KEYS[i]) < tonumber(ttl) then redis.call('PEXPIRE', KEYS[i], ttl) end
-end
-return 1
-"""
-)
-
-# KEYS: the entry, the owner's list, the owner's sizes. ARGV: name, prefix of parts.
-_DELETE = _DROP + "drop(KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2])\nreturn 0\n"
-
-# KEYS: the owner's list, its sizes. ARGV: prefix of its entries, of its parts. Returns how many entries it has.
-_COUNT = (
-    _DROP
-    + """
-local count = 0
-for _, name in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
-  if redis.call('EXISTS', ARGV[1] .. name) == 1 then count = count + 1
-  else drop(ARGV[1] .. name, KEYS[1], KEYS[2], name, ARGV[2]) end
-end
-return count
-"""
-)
-
-# As _COUNT, but removes them all.
-_ERASE = (
-    _DROP
-    + """
-for _, name in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
-  drop(ARGV[1] .. name, KEYS[1], KEYS[2], name, ARGV[2])
-end
-return 0
-"""
-)
-
-# KEYS[1]: the part. ARGV[1]: prefix of the owner's entries. Returns the part's bytes, or nil.
-_PART = """
-local name, first, last = string.match(redis.call('GET', KEYS[1]) or '', '(%w+) (%d+) (%d+)')
-local value = name and redis.call('HGET', ARGV[1] .. name, 'value')
-return value and string.sub(value, first, last)
-"""
+_TAKE, _HOLD, _RESERVE, _PART = _lua("now", "take"), _lua("now", "hold"), _lua("reserve"), _lua("part")
+_PUT, _DELETE = _lua("now", "drop", "put"), _lua("drop", "delete")
+_COUNT, _ERASE = _lua("drop", "count"), _lua("drop", "erase")
 
 
 class RedisWindows:
