@@ -109,51 +109,6 @@ def test_the_name_of_a_wrapper_does_not_count_against_its_text(attribute: str, n
     assert "They hang in the shed." in made
 
 
-@pytest.mark.parametrize("role", ["alert", "status", "note"])
-@pytest.mark.parametrize(
-    "message",
-    [
-        "<div role={}>Closed in May.</div>",
-        "<section role={}><h3>Mind</h3><p>Closed in May.</p></section>",
-        "<aside role={}><p>Closed in May.</p></aside>",
-    ],
-)
-@pytest.mark.parametrize("at", [1, 4, 8])
-def test_a_message_inside_the_text_is_text(at: int, message: str, role: str) -> None:
-    lines = [f"<p>{text}</p>" for text in _SENTENCES]
-    lines.insert(at, message.format(role))
-    assert "Closed in May." in page(f"<main><h1>The river</h1>{''.join(lines)}</main>")["content"]
-
-
-_CREW = "<table><tr><td>Sven<td>boy<tr><td>Ruth<td>captain</table>"
-_BOAT = "<a href=a><img src=a alt='{}'></a>"
-
-
-@pytest.mark.parametrize(
-    ("table", "written"),
-    [
-        ("<table><tr><th>Day<th>Time<tr><td>Monday<td>9.30<tr><td>Friday<td>8.15</table>", "| Friday | 8.15 |"),
-        (f"<table><tr><th colspan=2>Crew<tr><td>{_CREW}<td>{_CREW}</table>", "| Ruth | captain |"),
-        ("<table>A stray line.<tr><td>Day<td>Time<tr><td>Friday<td>8.15</table>", "| Day | Time |"),
-        ("<table><form><tr><td>Day<td>Time<tr><td>Friday<td>8.15</form></table>", "| Day | Time |"),
-        (f"<table><tr><td>{_BOAT.format('A bow')}<td>{_BOAT.format('A mast')}</table>", "A mast"),
-    ],
-)
-@pytest.mark.parametrize("title", ["", "<h1>The ferry</h1>"])
-def test_a_table_among_the_paragraphs_of_a_text_stays(title: str, table: str, written: str) -> None:
-    before, behind = (f"<p>{' '.join(part)}</p>" for part in (_SENTENCES[:2], _SENTENCES[2:4]))
-    text = page(f"{title}{before}{table}{behind}", url="http://post.test/ferry")["content"]
-    assert written in text
-    assert _SENTENCES[0] in text
-
-
-@pytest.mark.parametrize("body", ["{code}{text}", "{text}{code}"], ids=["before the text", "behind it"])
-def test_code_in_a_box_of_its_own_stays_with_the_text_beside_it(body: str) -> None:
-    code = "boats --lower main"
-    made = page(body.format(code=f"<div class='codeblock'><pre>{code}</pre></div>", text=paragraphs()))
-    assert f"```\n{code}\n```" in made["content"]
-
-
 def test_what_many_items_share_stays_with_each() -> None:
     item = "<div><h3>House {}</h3><div>{}</div><p>Two bedrooms and one bath.</p></div>"
     items = "".join(item.format(at, text) for at, text in enumerate(_SENTENCES))
@@ -202,35 +157,6 @@ def test_numbers_of_notes_go_where_their_notes_go(number: str) -> None:
         content = content_of(article, "http://mill.test/blog/a")
         assert content.count("[^1] It still turns.") == 10
         assert "[^1]: A letter of the miller to his son" in content
-
-
-@pytest.mark.parametrize(
-    "price",
-    [
-        "<style>.old{text-decoration:line-through}</style><span class=old>12 crowns</span>",
-        "<style>p .was{color:grey;text-decoration:line-through red}</style><b class=was>12 crowns</b>",
-        "<span style='text-decoration-line:line-through'>12 crowns</span>",
-    ],
-)
-def test_a_price_that_a_style_strikes_out_is_marked(price: str) -> None:
-    text = page(f"<main><h1>The ferry</h1>{paragraphs()}<p>A ticket costs {price} nine crowns.</p></main>")["content"]
-    assert re.search(r"costs \**~~12 crowns~~\** nine", text)
-
-
-_CLASS = "The class keeps the decomposition of a matrix, so that systems of equations are solved with it again."
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        'Prev by Date: <b><a href="0.html">Segfault when closing the window</a></b>',
-        'Next message (by thread): <a href="2.html">Segfault when closing the window</a>',
-        'Messages sorted by: <a href="d.html">[ date ]</a> <a href="t.html">[ thread ]</a>',
-    ],
-)
-def test_links_to_the_next_message_of_an_archive_are_left_out(line: str) -> None:
-    text = page(f"<h1>Crash</h1><pre>{_CLASS}\n{_CLASS}</pre><ul><li>{line}</li></ul>", url="http://docs.test/a")
-    assert text["content"] == f"# Crash\n\n```\n{_CLASS}\n{_CLASS}\n```"
 
 
 def test_what_a_page_says_that_it_was_generated_by_makes_it_documentation() -> None:

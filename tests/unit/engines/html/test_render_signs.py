@@ -6,7 +6,7 @@ import pytest
 
 from gateway.engines.html.scripts import EmbeddedState, read_signs
 from gateway.engines.html.tree import parse
-from tests.support.read_pages import content_of, page_of
+from tests.support.read_pages import page_of
 
 PROSE = "The river rises in the hills behind the town and runs for forty miles. " * 8
 SCRIPT = "<script>" + "run();" * 200 + "</script>"
@@ -49,19 +49,6 @@ def test_the_state_of_next_is_read_instead_of_running_its_scripts() -> None:
     assert not page["needs_browser"]
 
 
-def test_a_product_in_the_state_of_an_empty_page_is_told_with_its_price_and_data() -> None:
-    weight = {"name": "Weight", "value": "410 g"}
-    product = {"name": "Alpine Shell Jacket", "price": {"amount": 219.5, "currency": "EUR"}, "attributes": [weight]}
-    story = "Three-layer shell for days above the tree line."
-    content = content_of(next_page({"product": product | {"description": story}}))
-    assert content.split("\n\n") == ["Alpine Shell Jacket", "219.5 EUR", "Weight: 410 g", story]
-
-
-@pytest.mark.parametrize("state", [{"a": {"name": "x" * 90, "value": 1}}, {"a": {"currency": "EUR", "value": True}}])
-def test_what_only_looks_like_a_pair_is_none(state: object) -> None:
-    assert content_of(next_page(state)) == ""
-
-
 def test_flight_data_is_read_element_by_element() -> None:
     def element(tag: str, children: object) -> list[object]:
         return ["$", tag, None, {"className": "not this class", "children": children}]
@@ -87,9 +74,3 @@ def test_flight_data_is_read_element_by_element() -> None:
 def test_data_of_any_form_is_read_in_bounded_time(state: str) -> None:
     markup = f"<body><script id=__NEXT_DATA__>{state}</script><script>self.__next_f.push([1,{state}])</script></body>"
     assert isinstance(EmbeddedState(parse(markup)).text(), str)
-
-
-def test_a_page_with_text_of_its_own_keeps_it() -> None:
-    state = {"props": {"pageProps": {"text": "Another text that stands in the data of the page. " * 10}}}
-    body = next_page(state).replace(b"<div id=__next></div>", f"<main><p>{PROSE}</p></main>".encode())
-    assert "Another text" not in content_of(body)

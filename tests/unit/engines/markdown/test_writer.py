@@ -7,7 +7,7 @@ from gateway.engines.documents.simhash import both, near
 from gateway.engines.html.tree import BLOCKS, parse
 from gateway.engines.markdown.writer import Writer, WriterOptions
 from gateway.engines.words.text import bigrams, stem, terms
-from tests.support.read_pages import content_of, page_of
+from tests.support.read_pages import page_of
 
 
 def written(html: str, *, plain: bool = False) -> str:
@@ -140,19 +140,3 @@ def test_a_page_tells_its_title_dates_icon_links_and_images() -> None:
     assert page["canonical"] == "http://a.test/docs/page.html"
     assert [link[0] for link in page["links"]] == ["http://a.test/docs/deep/", "http://a.test/nav"]
     assert [image["url"] for image in page["images"]] == ["http://a.test/o.png", "http://a.test/docs/lazy.png"]
-
-
-def test_a_page_drawn_by_scripts_gives_the_text_it_tells_search_engines() -> None:
-    body = "A long article body that only the structured data holds. " * 12
-    html = f"""<html><head><title>T</title><script type="application/ld+json">
-    {{"@type": "NewsArticle", "articleBody": "{body}"}}</script></head><body><div id="root"></div></body></html>"""
-    assert "structured data holds" in content_of(html)
-
-
-@pytest.mark.parametrize("mark", ["¶", "#", "[source]"])
-def test_marks_beside_a_heading_or_term_are_left_out(mark: str) -> None:
-    sentence = "<p>This is what the function does with its only argument.</p>"
-    page = f'<main><h1>Page<a href="#p">{mark}</a></h1>{sentence}<dl><dt>f(x)<a href="s">{mark}</a></dt>'
-    content = content_of(f"{page}<dd><p>It returns the number of words that were found.</p></dd></dl></main>")
-    assert mark not in content.replace("# Page", "")
-    assert "**f(x)**\n\nIt returns" in content
