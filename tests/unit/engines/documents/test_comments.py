@@ -4,7 +4,7 @@ import docx
 import openpyxl
 from openpyxl.comments import Comment
 
-from tests.support.office_files import element, odt_file, pptx_file, repacked, saved, text_in
+from tests.support.office_files import element, pptx_file, repacked, saved, text_in
 
 SPREADSHEETS = "http://schemas.microsoft.com/office/spreadsheetml/2018/threadedcomments"
 
@@ -22,13 +22,6 @@ def test_a_comment_on_a_text_is_a_note_with_its_author_where_the_comment_stands(
     paragraph.add_run(" are ordered.")
     text = text_in("docx", saved(document))
     assert text == "Forty doors[^1] are ordered.\n\n[^1]: Comment by Ana Bell: Were it not thirty?"
-
-
-def test_a_comment_in_an_opendocument_text_is_a_note_too() -> None:
-    dc = 'xmlns:dc="http://purl.org/dc/elements/1.1/"'
-    said = f"<office:annotation {dc}><dc:creator>Ana Bell</dc:creator><text:p>Thirty?</text:p></office:annotation>"
-    text = text_in("odt", odt_file(f"<text:p>Forty{said} doors</text:p>"))
-    assert text == "Forty[^1] doors\n\n[^1]: Comment by Ana Bell: Thirty?"
 
 
 def test_a_note_on_a_cell_names_the_cell_and_one_that_stands_in_for_a_thread_is_the_thread() -> None:

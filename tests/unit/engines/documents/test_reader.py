@@ -62,18 +62,6 @@ def test_the_slides_of_a_pptx_are_marked_and_have_their_notes() -> None:
     assert text("pptx", body) == ("<!-- slide 1 -->\n\n## Deliveries\n\n- rope\n- paint\n\nNotes: Mention the crane.")
 
 
-def test_an_odt_keeps_headings_lists_tables_and_spaces() -> None:
-    body = odt_file(
-        '<text:h text:outline-level="2">Goods</text:h>'
-        '<text:p>one<text:s text:c="2"/>two<text:line-break/>three</text:p>'
-        "<text:list><text:list-item><text:p>rope</text:p></text:list-item></text:list>"
-        '<table:table><table:table-row><table:table-cell table:number-columns-repeated="2"><text:p>a</text:p>'
-        "</table:table-cell></table:table-row></table:table>"
-    )
-    assert archive_kind(body) == "odt"
-    assert text("odt", body) == "## Goods\n\none  two\nthree\n\n- rope\n\n| a | a |\n| --- | --- |"
-
-
 def test_a_pdf_keeps_headings_tables_and_joins_lines_that_run_on() -> None:
     body = pdf_file([[(60, 780, 24, "Harbour report"), (60, 740, 12, "All of it \\256 in one long sentence."), *TABLE]])
     written = text("pdf", body)
@@ -186,44 +174,6 @@ def test_a_pptx_s_hidden_slides_and_numbers_are_left_out_and_charts_are_tables()
     hidden._element.set("show", "0")
     read = text("pptx", saved(deck))
     assert read == "<!-- slide 1 -->\n\n## Sales\n\n|  | North |\n| --- | --- |\n| Q1 | 1.5 |\n| Q2 | 2 |"
-
-
-def test_an_odt_has_numbers_notes_and_boxes_and_no_deleted_text() -> None:
-    numbers = '<text:list-style style:name="L"><text:list-level-style-number text:level="1"/></text:list-style>'
-    note = (
-        "<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>Below.</text:p></text:note-body>"
-    )
-    items = "".join(f"<text:list-item><text:p>{item}</text:p></text:list-item>" for item in ("one", "two"))
-    body = odt_file(
-        f"{numbers}<text:tracked-changes><text:deletion><text:p>gone</text:p></text:deletion></text:tracked-changes>"
-        f"<text:p>A claim{note}</text:note> here.</text:p><text:list text:style-name='L'>{items}</text:list>"
-        "<text:p>Box:<draw:frame><draw:text-box><text:p>Boxed.</text:p></draw:text-box></draw:frame></text:p>"
-    )
-    assert text("odt", body).split("\n\n") == ["A claim[^1] here.", "1. one\n2. two", "Box:", "Boxed.", "[^1]: Below."]
-
-
-def test_an_odt_has_the_numbers_of_its_headings_and_lists_and_the_heads_of_lists() -> None:
-    def level(kind: str, number: int, form: str, shown: int = 1, prefix: str = "", suffix: str = ".") -> str:
-        return (
-            f'<text:{kind} text:level="{number}" style:num-format="{form}" text:display-levels="{shown}"'
-            f' style:num-prefix="{prefix}" style:num-suffix="{suffix}"/>'
-        )
-
-    outline = level("outline-level-style", 1, "1") + level("outline-level-style", 2, "1", 2, suffix="")
-    letters = level("list-level-style-number", 1, "a", prefix="(", suffix=")")
-    letters += level("list-level-style-number", 2, "I")
-    items = "".join(f"<text:list-item><text:p>{item}</text:p></text:list-item>" for item in ("rope", "wax"))
-    inner = f"<text:list-item><text:p>paint</text:p><text:list>{items}</text:list></text:list-item>"
-    body = odt_file(
-        f"<text:outline-style>{outline}</text:outline-style>"
-        f'<text:list-style style:name="L">{letters}</text:list-style>'
-        '<text:h text:outline-level="1">Goods</text:h><text:h text:outline-level="2">Stores</text:h>'
-        f'<text:list text:style-name="L"><text:list-header><text:p>All of it</text:p></text:list-header>{items}{inner}'
-        '</text:list><text:h text:outline-level="2">Ships</text:h><text:illustration-index><text:index-body>'
-        "<text:index-title><text:p>Pictures</text:p></text:index-title></text:index-body></text:illustration-index>"
-    )
-    items = "- All of it\n- (a) rope\n- (b) wax\n- (c) paint\n  - I. rope\n  - II. wax"
-    assert text("odt", body).split("\n\n") == ["# 1. Goods", "## 1.1 Stores", items, "## 1.2 Ships", "Pictures"]
 
 
 @pytest.mark.parametrize(
