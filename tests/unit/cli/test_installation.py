@@ -408,9 +408,7 @@ def test_the_doctor_says_when_the_keys_cannot_be_read(machine: Machine, broken: 
     assert "mend: restore it" in said if broken else "0 keys" in said or "restore it" in said
 
 
-def test_the_doctor_looks_at_an_installation_without_a_service(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_doctor_looks_at_a_gateway_without_a_service(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     machine.service.unlink()
     monkeypatch.setenv("GATEWAY_CREDENTIAL_LLM", KEY)
     monkeypatch.setenv("STATE_DIRECTORY", str(machine.state / "none"))

@@ -35,9 +35,7 @@ async def test_a_page_over_the_budget_lists_sections_that_give_the_rest(tmp_path
     assert all(any(f"Word{n} stands here" in text for text in texts) for n in range(40))
 
 
-async def test_a_fragment_gives_its_section_and_one_that_names_none_the_page_with_a_note(
-    site: Site, made: Engine
-) -> None:
+async def test_a_fragment_gives_its_section_and_one_of_none_the_page_with_a_note(site: Site, made: Engine) -> None:
     site.pages |= {"/": manual()}
     one = await made.service.extract(ExtractRequest((f"{site.url}/#part7",)), made.call())
     none = await made.service.extract(ExtractRequest((f"{site.url}/#nowhere",)), made.call())

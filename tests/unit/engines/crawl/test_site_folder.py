@@ -155,9 +155,7 @@ async def test_a_page_is_written_where_its_own_name_says_whatever_the_records_sa
 @pytest.mark.parametrize(
     ("link", "is_jsonl"), [("a.example", False), (RECORD_FILE, False), (RECORD_FILE, True), ("pages.jsonl", True)]
 )
-async def test_nothing_is_read_or_written_through_a_link_that_leads_out(
-    tmp_path: Path, link: str, is_jsonl: bool
-) -> None:
+async def test_nothing_is_read_or_written_through_a_link_leading_out(tmp_path: Path, link: str, is_jsonl: bool) -> None:
     out, elsewhere = tmp_path / "site", tmp_path / "elsewhere"
     out.mkdir()
     elsewhere.mkdir() if link == "a.example" else elsewhere.write_text("mine")

@@ -34,34 +34,10 @@ def test_a_page_needs_a_browser_if_it_has_few_words_and_a_sign_of_more(markup: s
     assert read_signs(parse(f"<html><body>{markup}</body></html>")).needs_browser(text) is needs
 
 
-def next_page(state: object) -> bytes:
-    data = json.dumps(state)
-    return f"<body><div id=__next></div><script id=__NEXT_DATA__ type=application/json>{data}</script></body>".encode()
-
-
-def test_the_state_of_next_is_read_instead_of_running_its_scripts() -> None:
-    post = {"title": "The river", "body": f"<p>{PROSE}</p><p>An end &amp; more of it.</p>"}
-    settings = {"className": "a b c d e f", "query": {"text": "these are five words only"}}
-    state = {"props": {"pageProps": {"post": post, **settings}}, "buildId": "x" * 40}
-    page = page_of(next_page(state))
-    assert page["content"].startswith("The river\n\nThe river rises")
-    assert "An end & more of it." in page["content"] and "five words" not in page["content"]
-    assert not page["needs_browser"]
-
-
-def test_flight_data_is_read_element_by_element() -> None:
-    def element(tag: str, children: object) -> list[object]:
-        return ["$", tag, None, {"className": "not this class", "children": children}]
-
-    head = element("head", element("title", "not this one"))
-    paragraph = element("p", [PROSE, element("b", "bold words"), " end"])
-    body = element("main", [element("h1", "The great river"), paragraph])
-    rows = "0:" + json.dumps(element("html", [head, body])) + '\n1:I["chunk",["a"],"default"]\n2:T5,hello'
-    pieces = (json.dumps([1, rows[at : at + 100]]) for at in range(0, len(rows), 100))
-    pushes = "".join(f"<script>self.__next_f.push({piece})</script>" for piece in pieces)
-    text = EmbeddedState(parse(f"<html><body><script>self.__next_f=[]</script>{pushes}</body></html>")).text()
-    assert text.startswith("The great river\n\nThe river rises") and text.endswith("bold words end")
-    assert "not this" not in text
+def test_a_page_whose_state_holds_its_text_needs_no_browser() -> None:
+    state = json.dumps({"props": {"pageProps": {"text": PROSE}}})
+    script = f"<script id=__NEXT_DATA__ type=application/json>{state}</script>"
+    assert not page_of(f"<body><div id=__next></div>{script}</body>")["needs_browser"]
 
 
 @pytest.mark.slow

@@ -86,9 +86,7 @@ async def test_the_scores_of_two_queries_add_up_to_those_of_one_for_all_words(in
     assert {row: first.get(row, 0) + more.get(row, 0) for row in first | more} == pytest.approx(whole)
 
 
-async def test_a_score_does_not_depend_on_the_number_of_results(
-    index: PageIndex, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_score_is_the_same_for_any_number_of_results(index: PageIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     """A lower page that fits better lifts the score of the first, also where it is not shown."""
     fits = itertools.cycle((0.1, 0.3, 0.5, 0.5, 0.5))
     monkeypatch.setattr(ranking, "_fit", lambda hit, page, asked: next(fits))

@@ -167,9 +167,7 @@ async def test_no_page_reads_the_operations_listener(site: Site) -> None:
         (PageLimits(documents=2), "Document", 2),
     ],
 )
-async def test_requests_bytes_and_documents_of_a_page_are_bounded(
-    site: Site, limits: PageLimits, kind: str, answered: int
-) -> None:
+async def test_what_a_page_asks_for_is_bounded(site: Site, limits: PageLimits, kind: str, answered: int) -> None:
     async with asking(site, page(site.url + "/", public=False), limits=limits) as requests:
         path = "/" if kind == "Document" else "/data"
         got = [await requests.answer(ask(f"{site.url}{path}?{at}", kind), b"") for at in range(5)]

@@ -3,7 +3,6 @@
 import math
 from contextlib import closing
 
-import cv2
 import numpy
 import pytest
 
@@ -149,17 +148,6 @@ def test_ground_to_the_right_of_the_picture_does_not_move_its_characters() -> No
     assert reading.centers == pytest.approx([0.5 / 4, 2.5 / 4])
 
 
-def test_a_character_that_fades_into_the_gap_leaves_the_fit_whole() -> None:
-    assert decode(columns({"a": 0.9}, {"a": 0.5}, {"a": 0.1}, {"b": 0.6}), CLASSES, 1.0).fit == pytest.approx(1.0)
-
-
-def test_a_space_that_may_be_missing_lowers_the_fit_but_not_the_score() -> None:
-    sure = decode(columns({"a": 1.0}, {}, {"b": 1.0}), CLASSES, 1.0)
-    doubtful = decode(columns({"a": 1.0}, {" ": 0.4}, {"b": 1.0}), CLASSES, 1.0)
-    assert (sure.text, doubtful.text) == ("ab", "ab")
-    assert [sure.score, doubtful.score, sure.fit, doubtful.fit] == pytest.approx([1.0, 1.0, 1.0, 0.6**0.5])
-
-
 def test_a_picture_without_text_has_none_and_no_fit() -> None:
     assert decode(columns({}, {}, {}), CLASSES, 1.0) == LineReading("", 0.0, (), (0.0,))
 
@@ -230,25 +218,6 @@ def test_a_blank_picture_holds_no_line() -> None:
 
 def test_corners_come_clockwise_from_the_top_left() -> None:
     assert ordered([(9.0, 5.0), (0.0, 6.0), (0.5, 0.0), (9.5, 0.5)]) == ((0.5, 0.0), (9.5, 0.5), (9.0, 5.0), (0.0, 6.0))
-
-
-@pytest.mark.slow
-def test_a_word_ruined_in_a_clear_line_is_read_again_and_the_line_is_whole() -> None:
-    quick, slow = recogniser(QUICK), recogniser(CAREFUL)
-    sheet = drawn("The goods left our warehouse on the fifth of March and reached you", 24)
-    x1, y1, x2, y2 = (int(side) for side in next(box for word, box in sheet.truth.words if word == "warehouse"))
-    pixels = pixels_of(sheet.image)
-    word = pixels[y1 - 4 : y2 + 4, x1:x2]
-    word[:] = cv2.GaussianBlur(word, (0, 0), 2.0)
-    shown: list[int] = []
-
-    def careful(picture: numpy.ndarray) -> LineReading:
-        shown.append(picture.shape[1])
-        return slow(picture)
-
-    text = Cascade(quick, careful, SURE_FIT)(pixels).text
-    assert text.replace(" ", "") == "ThegoodsleftourwarehouseonthefifthofMarchandreachedyou"
-    assert 0 < sum(shown) < 0.75 * pixels.shape[1]
 
 
 def naive_decode(probabilities: numpy.ndarray, characters: list[str]) -> tuple[str, list[float], list[float]]:
