@@ -42,16 +42,6 @@ async def test_where_it_lacks_the_links_of_a_crawl_the_page_is_read_as_html(site
     assert [each["title"] for each in found["results"]] == ["Hives", "Wax"]
 
 
-async def test_a_thin_page_is_read_as_the_markdown_that_it_names(site: Site, made: Engine) -> None:
-    link = '<link rel="alternate" type="text/markdown" href="/hives.md">'
-    body = "<body><div id=app></div><script src=a.js></script></body>"
-    thin = f"<html><head><title>Hives</title>{link}</head>{body}</html>"
-    markdown = (200, {"Content-Type": "text/markdown"}, f"# Of hives\n\n{TEXT}".encode())
-    site.pages |= {"/": thin, "/hives.md": markdown}
-    (result,) = (await made.service.extract(ExtractRequest((site.url + "/",)), made.call()))["results"]
-    assert result["title"] == "Hives" and "frames of wax" in result["raw_content"]
-
-
 async def test_another_site_is_not_asked_for_a_pages_markdown(tmp_path: Path) -> None:
     async with serving(Site({"/x.md": "secret"})) as other, serving(Site({})) as site:
         link = f'<link rel="alternate" type="text/markdown" href="{other.url}/x.md">'

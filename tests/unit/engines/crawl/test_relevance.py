@@ -13,7 +13,7 @@ from gateway.engines.crawl.frontier import MAX_WAITING, Frontier, Scope, Visit
 from gateway.engines.crawl.page_results import explain
 from gateway.errors import UpstreamUnavailable
 from tests.support.loop_turns import turns_of_others
-from tests.support.websites import Answer, Engine, Site, engine, page
+from tests.support.websites import Answer, Site, engine, page
 
 TALK = "A page about the weather, the trains and other small things of every day. " * 4
 
@@ -93,16 +93,6 @@ async def test_a_page_that_waits_moves_forward_when_a_later_link_names_what_is_w
     assert left[6] is None and [each.url[-1] for each in left if each] == ["1", "2", "3", "4", "6", "7"]
 
 
-@pytest.mark.slow  # a parse process
-async def test_overviews_do_not_use_up_a_small_limit_before_the_subject(site: Site, made: Engine) -> None:
-    site.pages["/section1"] = page("Section 1", TALK, "/tokens")
-    site.pages["/tokens"] = page("Tokens", "How authentication tokens are rotated. " * 5)
-    wish = CrawlRequest(site.url + "/", max_depth=2, limit=9, instructions="authentication tokens")
-    data = await made.service.crawl(wish, made.call())
-    assert [each["title"] for each in data["results"]] == ["Tokens"]
-    assert "9 pages (the limit) were read" in data["note"]
-
-
 @pytest.mark.slow
 async def test_patterns_on_thousands_of_long_links_leave_turns_to_others() -> None:
     links = [[f"https://a.test/{n}/" + "a" * 1500, "x", True] for n in range(3000)]
@@ -122,17 +112,6 @@ async def test_a_site_that_names_endless_pages_fills_no_memory_with_them() -> No
         links = [[f"https://a.test/{number}-{n}", "x", True] for n in range(500)]
         await frontier.offer(Visit(0, (0, 0), request.url), links)
     assert len(frontier) == MAX_WAITING
-
-
-@pytest.mark.slow  # a parse process
-async def test_a_map_keeps_what_the_instructions_mean_best_first(site: Site, made: Engine) -> None:
-    listed = "".join(f"<url><loc>{site.url}/{path}</loc></url>" for path in ("guides/security-keys", "guides/tea"))
-    site.pages["/sitemap.xml"] = (200, {"Content-Type": "application/xml"}, f"<urlset>{listed}</urlset>".encode())
-    request = CrawlRequest(site.url + "/", max_depth=2, instructions="pages about security")
-    data = await made.service.map(request, made.call())
-    none = await made.service.map(CrawlRequest(site.url + "/", instructions="quantum zebras"), made.call())
-    assert set(data["results"]) == {site.url + "/security", site.url + "/guides/security-keys"}
-    assert none["results"] == [] and "instructions" in none["note"]
 
 
 @pytest.mark.parametrize(
@@ -177,23 +156,6 @@ def test_a_page_whose_name_says_what_is_not_wanted_is_refused(title: str, path: 
 def test_words_of_the_first_address_tell_no_pages_apart() -> None:
     interest = Interest("what is new in the garden, no blog posts", "https://blog.a.test/blog/")
     assert not interest.refuses("The garden", "https://blog.a.test/blog/garden")
-
-
-@pytest.mark.slow  # a parse process
-async def test_refused_pages_take_no_place_of_the_limit_but_their_links_are_followed(site: Site, made: Engine) -> None:
-    site.pages |= {
-        "/": page("Home", TALK, "/blog", "/notes", "/guide"),
-        "/blog": page("Blog", f"{TALK} The gate grows.", "/blog/gate", "/gate"),
-        "/blog/gate": page("A new gate", f"{TALK} The gate, the gate."),
-        "/gate": page("The gate", f"{TALK} How the gate opens."),
-        "/guide": page("Guide", f"{TALK} Of the gate."),
-        "/notes": page("Notes", f"{TALK} Of nothing."),
-    }
-    wish = CrawlRequest(site.url + "/", max_depth=2, limit=20, instructions="no blog posts")
-    crawled = await made.service.crawl(wish, made.call())
-    mapped = await made.service.map(wish, made.call())
-    assert {each["title"] for each in crawled["results"]} == {"Home", "The gate", "Guide", "Notes"}
-    assert {url.removeprefix(site.url) for url in mapped["results"]} == {"/", "/gate", "/guide", "/notes"}
 
 
 CANDIDATES = [
