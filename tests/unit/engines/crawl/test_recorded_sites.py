@@ -14,8 +14,8 @@ from tests.support.websites import Answer, Site, engine, page, serving
 
 SITES = json.loads((GOLDEN / "sites.json").read_text("utf-8"))
 """By a sentence: pages by their paths (title, words and links; or markup; or a whole answer), and calls with what they
-give: addresses (sorted unless they are ordered), how texts begin, other fields, failures, the note or the error, and what is not asked
-for meanwhile. `SITE` is the address of the site, `LOCAL` another of its addresses; other addresses follow `SITE`.
+give: addresses (sorted unless they are ordered), how texts begin, other fields, failures, the note or the error, and
+what is not asked for meanwhile. `SITE` is the address of the site, `LOCAL` another of its addresses.
 """
 
 

@@ -19,14 +19,6 @@ from gateway.engines.documents.reader import archive_kind, page_range, read_docu
 from gateway.engines.fetch.errors import Unreadable
 from tests.support.office_files import docx_file, odt_file, pdf_file, pptx_file, repacked, saved, scanned_pdf, xlsx_file
 
-_ROWS = (
-    ("Article", "Quantity", "Price"),
-    ("Copy paper", "10", "4.20"),
-    ("Ring binder", "6", "3.15"),
-    ("Pen", "2", "18.50"),
-)
-TABLE = [(60.0 + 160 * x, 700.0 - 20 * y, 12.0, cell) for y, row in enumerate(_ROWS) for x, cell in enumerate(row)]
-
 
 def picture() -> bytes:
     out = io.BytesIO()
@@ -62,13 +54,6 @@ def test_the_slides_of_a_pptx_are_marked_and_have_their_notes() -> None:
     assert text("pptx", body) == ("<!-- slide 1 -->\n\n## Deliveries\n\n- rope\n- paint\n\nNotes: Mention the crane.")
 
 
-def test_a_pdf_keeps_headings_tables_and_joins_lines_that_run_on() -> None:
-    body = pdf_file([[(60, 780, 24, "Harbour report"), (60, 740, 12, "All of it \\256 in one long sentence."), *TABLE]])
-    written = text("pdf", body)
-    assert written.startswith("# Harbour report\n\n")
-    assert "| Article | Quantity | Price |\n| --- | --- | --- |\n| Copy paper | 10 | 4.20 |" in written
-
-
 def test_pages_of_a_pdf_are_marked_and_can_be_chosen() -> None:
     body = pdf_file([[(60, 780, 12, f"This is page {number} of the report")] for number in range(1, 6)])
     assert text("pdf", body).count("<!-- page ") == 5
@@ -91,11 +76,6 @@ def test_a_blank_page_is_no_scan() -> None:
     assert not read_document("pdf", body, plain=False).scanned
     with pytest.raises(Unreadable, match="holds no text"):
         text("pdf", pdf_file([[]]))
-
-
-def test_a_word_cut_by_a_line_s_end_is_put_together() -> None:
-    lines = [(60, 780, 12, "The harbour office explains the docu-"), (60, 765, 12, "ment to everybody who asks for it")]
-    assert "document to everybody" in text("pdf", pdf_file([lines]))
 
 
 def test_a_fragment_names_pages() -> None:
@@ -189,22 +169,6 @@ def test_text_boxes_in_text_boxes_of_an_odt_are_read_once_each() -> None:
     for depth in range(1, 40):
         body = f"<text:p>{depth}<draw:frame><draw:text-box>{body}</draw:text-box></draw:frame></text:p>"
     assert text("odt", odt_file(body)).split("\n\n") == [str(depth) for depth in reversed(range(40))]
-
-
-def test_narrow_columns_of_running_text_are_no_list_of_pairs() -> None:
-    words = (
-        "the office keeps all of its long lists", "of the ropes and paints for all", "of the small ships that come",
-        "in winter while its drivers wait",
-    )  # fmt: skip
-    lines = [words[n % 4 if n < 12 else (n + n // 3) % 4] for n in range(24)]
-    body = pdf_file([[(60 + 170 * (n // 12), 700 - 12 * (n % 12), 8, line) for n, line in enumerate(lines)]])
-    assert " ".join(text("pdf", body).split()) == " ".join(lines)
-
-
-def test_the_wide_spaces_of_a_justified_line_are_no_columns() -> None:
-    row = [(60.0, 700.0, 12.0, "again"), (105.0, 700.0, 12.0, "with"), (143.0, 700.0, 12.0, "less")]
-    below = (60.0, 686.0, 12.0, "and then some more")
-    assert "again with less" in text("pdf", pdf_file([[*row, below]]))
 
 
 def word_file(*, title: str, before: str) -> bytes:
