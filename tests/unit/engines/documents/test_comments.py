@@ -4,7 +4,7 @@ import docx
 import openpyxl
 from openpyxl.comments import Comment
 
-from tests.support.office_files import element, pptx_file, repacked, saved, text_in
+from tests.support.office_files import pptx_file, repacked, saved, text_in
 
 SPREADSHEETS = "http://schemas.microsoft.com/office/spreadsheetml/2018/threadedcomments"
 
@@ -49,12 +49,3 @@ def test_comments_on_a_slide_and_replies_follow_its_text() -> None:
     deck = related(pptx_file(), "slide1.xml.rels", "comments", "../comments/c.xml", **parts)
     text = text_in("pptx", related(deck, "presentation.xml.rels", "authors", "people.xml"))
     assert text.split("\n\n")[-2:] == ["Comment by Ana Bell: When?", "Comment by Bo: At noon."]
-
-
-def test_a_paragraph_whose_end_is_deleted_goes_on_in_the_next() -> None:
-    document = docx.Document()
-    first = document.add_paragraph("Forty")._p
-    first.get_or_add_pPr().append(element("<w:rPr><w:del w:id='1' w:author='Bo'/></w:rPr>"))
-    document.add_paragraph("doors")
-    document.add_paragraph("and a gate")
-    assert text_in("docx", saved(document)) == "Forty doors\n\nand a gate"

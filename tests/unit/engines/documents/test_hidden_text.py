@@ -44,14 +44,6 @@ def test_a_style_of_a_docx_hides_what_is_based_on_it() -> None:
     assert text_in("docx", saved(document), plain=True) == HONEST
 
 
-def test_a_deleted_row_of_a_docx_is_left_out() -> None:
-    document = docx.Document()
-    table = document.add_table(2, 1)
-    table.cell(0, 0).text, table.cell(1, 0).text = HONEST, SECRET
-    table.rows[1]._tr.get_or_add_trPr().append(element("<w:del/>"))
-    assert text_in("docx", saved(document), plain=True) == HONEST
-
-
 @pytest.mark.parametrize(("dimensions", "place"), [("row_dimensions", 3), ("column_dimensions", "B")])
 def test_a_cell_in_a_hidden_row_or_column_is_left_out(dimensions: str, place: int | str) -> None:
     book = openpyxl.Workbook()

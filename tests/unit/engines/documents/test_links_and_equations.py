@@ -1,6 +1,5 @@
 """Links, equations, ticked boxes and values of Office documents and PDFs are in their text."""
 
-import docx
 import openpyxl
 import pptx
 import pytest
@@ -8,19 +7,9 @@ from docx.oxml import parse_xml
 
 from gateway.engines.documents.equations import M, tex_of
 from gateway.engines.documents.reader import read_document
-from tests.support.office_files import element, repacked, saved, text_in
+from tests.support.office_files import repacked, saved, text_in
 
 URL = "https://example.org/rooms"
-
-
-def test_a_field_with_an_address_is_a_link() -> None:
-    document = docx.Document()
-    paragraph = document.add_paragraph("See ")
-    begin, between, end = (f'<w:fldChar w:fldCharType="{kind}"/>' for kind in ("begin", "separate", "end"))
-    link, rest = f'<w:instrText> HYPERLINK "{URL}" </w:instrText>', '<w:t xml:space="preserve"> today.</w:t>'
-    for xml in (begin, link, between, "<w:t>the rooms</w:t>", end, rest):
-        paragraph._p.append(element(f"<w:r>{xml}</w:r>"))
-    assert text_in("docx", saved(document)) == f"See [the rooms]({URL}) today."
 
 
 def test_links_of_slides_and_cells_are_written() -> None:

@@ -124,18 +124,6 @@ def test_another_archive_is_no_document() -> None:
     assert archive_kind(b"PK\x03\x04 nothing") == ""
 
 
-def test_merged_cells_have_their_text_in_their_first_place() -> None:
-    document = docx.Document()
-    table = document.add_table(4, 3)
-    for number, cell in enumerate(cell for row in table.rows for cell in row.cells):
-        cell.text = str(number)
-    table.cell(0, 0).merge(table.cell(0, 1)).text = "wide"
-    table.cell(1, 2).merge(table.cell(3, 2)).text = "high"
-    rows = [line.strip("| ").split(" | ") for line in text("docx", saved(document)).splitlines() if "---" not in line]
-    assert rows[0][0] == "wide" and [row[-1] for row in rows][:2] == ["2", "high"]
-    assert "high" not in str(rows[2:]) and rows[3][:2] == ["9", "10"]
-
-
 def test_a_cell_that_says_it_spans_a_billion_columns_takes_as_many_as_word_has() -> None:
     wide = repacked(docx_file(), ("<w:tcPr>", '<w:tcPr><w:gridSpan w:val="1000000000"/>'))
     assert "Rope" in text("docx", wide)
