@@ -1,8 +1,6 @@
 """Text that an Office file declares as hidden reaches nobody."""
 
 import docx
-import openpyxl
-import pptx
 import pytest
 
 from gateway.engines.documents.reader import read_document
@@ -42,24 +40,3 @@ def test_a_style_of_a_docx_hides_what_is_based_on_it() -> None:
     document.add_paragraph(HONEST)
     document.add_paragraph(SECRET, style="Own")
     assert text_in("docx", saved(document), plain=True) == HONEST
-
-
-@pytest.mark.parametrize(("dimensions", "place"), [("row_dimensions", 3), ("column_dimensions", "B")])
-def test_a_cell_in_a_hidden_row_or_column_is_left_out(dimensions: str, place: int | str) -> None:
-    book = openpyxl.Workbook()
-    for row in (["Article", "Remark"], [HONEST, "fine"], ["Rope", SECRET]):
-        book.active.append(row)
-    getattr(book.active, dimensions)[place].hidden = True
-    text = text_in("xlsx", saved(book), plain=True)
-    assert SECRET not in text and HONEST in text
-
-
-def test_a_shape_of_a_slide_that_is_switched_off_is_left_out() -> None:
-    deck = pptx.Presentation()
-    slide = deck.slides.add_slide(deck.slide_layouts[6])
-    for text in (HONEST, SECRET):
-        box = slide.shapes.add_textbox(0, 0, 4_000_000, 500_000)
-        box.text_frame.text = text
-    box.element[0][0].set("hidden", "1")
-    text = text_in("pptx", saved(deck), plain=True)
-    assert SECRET not in text and HONEST in text

@@ -9,20 +9,6 @@ from gateway.engines.documents.equations import M, tex_of
 from gateway.engines.documents.reader import read_document
 from tests.support.office_files import repacked, saved, text_in
 
-URL = "https://example.org/rooms"
-
-
-def test_links_of_slides_and_cells_are_written() -> None:
-    deck = pptx.Presentation()
-    frame = deck.slides.add_slide(deck.slide_layouts[6]).shapes.add_textbox(0, 0, 4_000_000, 500_000).text_frame
-    run = frame.paragraphs[0].add_run()
-    run.text, run.hyperlink.address = "the rooms", URL
-    assert f"[the rooms]({URL})" in text_in("pptx", saved(deck))
-    book = openpyxl.Workbook()
-    book.active["A1"], book.active["A2"] = "Page", "the rooms"
-    book.active["A2"].hyperlink = URL
-    assert f"| [the rooms]({URL}) |" in text_in("xlsx", saved(book))
-
 
 @pytest.mark.parametrize(
     ("xml", "tex"),
