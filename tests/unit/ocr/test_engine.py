@@ -39,8 +39,7 @@ async def test_columns_are_read_one_after_the_other(at_ocr_url: OcrServer) -> No
     sheet.heading(60, 30, 900, "A heading over both of the columns", 30)
     for x in (60, 530):
         sheet.paragraph(x, 100, 410, sheet.prose(32), 20)
-    got = await at_ocr_url.text(png(sheet.image), wire.FREE.prompt)
-    assert letters(got) == letters(" ".join(sheet.truth.lines))
+    assert letters(await at_ocr_url.text(png(sheet.image), wire.FREE.prompt)) == letters(" ".join(sheet.truth.lines))
 
 
 @pytest.mark.parametrize("rules", ["rows", "none"])

@@ -123,8 +123,7 @@ def test_a_page_without_text_has_no_type() -> None:
 @pytest.mark.parametrize("depth", ["class", "id"])
 def test_names_nested_without_end_are_judged_in_bounded_time(depth: str) -> None:
     nested = "".join(f'<div {depth}="comment-{at}">' for at in range(3000))
-    made = page(f"<main>{paragraphs()}</main>{nested}<p>deep</p>", ARTICLE_HEAD)
-    assert _SENTENCES[0] in made["content"]
+    assert _SENTENCES[0] in page(f"<main>{paragraphs()}</main>{nested}<p>deep</p>", ARTICLE_HEAD)["content"]
 
 
 def test_models_trained_on_other_measures_are_refused() -> None:

@@ -15,7 +15,7 @@ from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.fetch.host_slots import HostSlots
 from gateway.engines.fetch.robots import parse
 from tests.support.fetching import fetching
-from tests.support.websites import Engine, Site, engine, page, serving, urls
+from tests.support.websites import Engine, Site, engine, page, serving
 
 pytestmark = pytest.mark.slow  # a parse process for each test
 
@@ -54,25 +54,6 @@ def test_the_own_group_comes_before_everybodys_and_groups_of_one_name_are_one() 
     assert robots.allows("https://a.test/c") and robots.delay_s == 2 and robots.sitemaps == ("https://a.test/s.xml",)
     assert not parse(text, "somebody").allows("https://a.test/c")
     assert parse("User-agent: *\nCrawl-delay: 86400", "x").delay_s == 5
-
-
-async def test_a_redirect_does_not_lead_a_crawl_off_the_site_unless_it_is_the_roots(tmp_path: Path) -> None:
-    async with serving(Site()) as site, serving(Site()) as other:
-        allow = (site.address, other.address)
-        site.pages["/"] = page("Home", WORDS, "/out", "/in")
-        site.pages["/in"] = page("Inside", WORDS * 2)
-        site.pages["/out"] = (302, {"Location": other.url + "/"}, b"")
-        site.pages["/moved"] = (301, {"Location": other.url + "/"}, b"")
-        other.pages["/"] = page("Other", WORDS * 3, "/more")
-        other.pages["/more"] = page("More", "Quite other words, of another place and time. " * 3)
-        async with engine(tmp_path, allow) as made:
-            stays = await made.service.crawl(CrawlRequest(site.url + "/", allow_external=False), made.call())
-            goes = await made.service.crawl(CrawlRequest(site.url + "/"), made.call())
-            moved = await made.service.crawl(CrawlRequest(site.url + "/moved", allow_external=False), made.call())
-    assert urls(stays) == [site.url + "/", site.url + "/in"]
-    assert "not asked for" in stays["failed_results"][0]["error"]
-    assert other.url + "/" in urls(goes)
-    assert urls(moved) == [other.url + "/", other.url + "/more"]
 
 
 async def test_a_crawl_delay_spaces_the_requests_of_all_callers(site: Site, made: Engine) -> None:

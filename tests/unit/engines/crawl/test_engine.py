@@ -75,8 +75,7 @@ async def test_what_a_budget_cuts_from_a_crawl_is_searchable_in_full(tmp_path: P
 async def test_a_page_that_asks_not_to_be_indexed_is_given_but_not_kept(site: Site, made: Engine) -> None:
     site.pages |= {"/": page("Home", WORDS * 5).replace("<head>", '<head><meta name="robots" content="noindex">')}
     data = await made.service.extract(ExtractRequest((site.url + "/",)), made.call())
-    stats = await made.index.stats()
-    assert len(data["results"]) == 1 and stats["pages"] == 0
+    assert len(data["results"]) == 1 and (await made.index.stats())["pages"] == 0
 
 
 async def test_a_query_gives_the_best_chunks_and_icons_and_images_come_when_asked(site: Site, made: Engine) -> None:
@@ -103,8 +102,7 @@ async def test_a_folder_and_a_site_fill_the_index_for_everybody(tmp_path: Path, 
     (docs / "same.md").symlink_to(docs / "b.md")
     steps: list[int] = []
     filler = IndexFiller(made.parts, made.pool, made.settings)
-    progress = Progress(on_change=lambda each: steps.append(each.done))
-    folder = await filler.add(str(docs), 100, progress)
+    folder = await filler.add(str(docs), 100, Progress(on_change=lambda each: steps.append(each.done)))
     crawled = await filler.add(site.url + "/", 100, Progress())
     found = await made.service.search(SearchRequest("orchard"), made.call("anyone"))
     removed = await filler.remove(site.url + "/")

@@ -67,20 +67,17 @@ async def test_of_one_page_the_links_that_match_are_taken_before_the_breadth_end
     ]
     request = CrawlRequest("https://a.test/", max_depth=2, max_breadth=3)
     for instructions, first in (("everything on the billing api", "/z"), (None, "/0")):
-        scope = Scope(request, request.url)
-        frontier = Frontier(request.url, scope, Interest(instructions), max_depth=2, breadth=3)
+        frontier = Frontier(request.url, Scope(request, request.url), Interest(instructions), max_depth=2, breadth=3)
         taken = await frontier.offer(Visit(0, (0, 0), request.url), links)
         assert len(taken) == 3 and taken[0].url.endswith(first)
 
 
 async def test_a_page_that_waits_moves_forward_when_a_later_link_names_what_is_wanted() -> None:
     request = CrawlRequest("https://a.test/", max_depth=3)
-    wanted = Interest("glob qualifiers")
-    frontier = Frontier(request.url, Scope(request, request.url), wanted, max_depth=3, breadth=20)
+    frontier = Frontier(request.url, Scope(request, request.url), Interest("glob qualifiers"), max_depth=3, breadth=20)
     root = frontier.pop()
     assert root is not None and len(frontier) == 0
-    chapters = [[f"https://a.test/{n}", f"Chapter {n}", True] for n in range(8)]
-    first = await frontier.offer(root, chapters)
+    first = await frontier.offer(root, [[f"https://a.test/{n}", f"Chapter {n}", True] for n in range(8)])
     contents = frontier.pop()
     assert contents is first[0] and not contents.is_named
     await frontier.offer(contents, [["https://a.test/5", "Chapter 5; Glob Qualifiers", True]])

@@ -32,8 +32,7 @@ def read(body: bytes, content_type: str = "application/rss+xml", **options: Any)
     ],
 )
 def test_a_feed_is_a_readable_page(name: str, content_type: str, title: str, encoding: str) -> None:
-    body = (FEEDS / name).read_text("utf-8")
-    found = read(body.replace("UTF-8", encoding).encode(encoding), content_type)
+    found = read((FEEDS / name).read_text("utf-8").replace("UTF-8", encoding).encode(encoding), content_type)
     page = (FEEDS / name).with_suffix(".md").read_text("utf-8")
     assert (found["kind"], found["title"], f"{found['content']}\n") == ("feed", title, page)
 

@@ -62,8 +62,7 @@ def two_sheets() -> bytes:
 def two_slides() -> bytes:
     deck = pptx.Presentation()
     for text in ("first slide", "second slide"):
-        slide = deck.slides.add_slide(deck.slide_layouts[6])
-        slide.shapes.add_textbox(0, 0, 4_000_000, 500_000).text_frame.text = text
+        deck.slides.add_slide(deck.slide_layouts[6]).shapes.add_textbox(0, 0, 4_000_000, 500_000).text_frame.text = text
     return saved(deck)
 
 

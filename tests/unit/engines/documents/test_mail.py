@@ -45,6 +45,5 @@ def test_parts_nested_without_end_are_read_to_a_bound() -> None:
 
 
 def test_an_archive_of_mails_has_the_title_of_its_first() -> None:
-    archive = (GOLDEN / "documents" / "mails" / "an_archive.mbox").read_bytes()
-    page = page_of(archive, content_type="text/plain")
+    page = page_of((GOLDEN / "documents" / "mails" / "an_archive.mbox").read_bytes(), content_type="text/plain")
     assert (page["kind"], page["title"]) == ("mail", "First")

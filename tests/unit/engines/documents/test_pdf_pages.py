@@ -50,8 +50,7 @@ def pages(head: str, foot: str, count: int = 4) -> list[list[str]]:
     [("A pilot's handbook", "Page #"), ("# Harbours", "#"), ("Part 2, harbours #", "July 1999, no. 4")],
 )
 def test_a_line_at_the_same_end_of_each_page_comes_once(head: str, foot: str) -> None:
-    found = running_lines(pages(head, foot))
-    assert found == [place for page in (1, 2, 3) for place in ((page, 0), (page, 4))]
+    assert running_lines(pages(head, foot)) == [place for page in (1, 2, 3) for place in ((page, 0), (page, 4))]
 
 
 def test_left_and_right_pages_may_have_lines_of_their_own() -> None:

@@ -5,11 +5,8 @@ import random
 import zipfile
 
 import docx
-import pptx
 import pytest
 from PIL import Image
-from pptx.chart.data import CategoryChartData
-from pptx.enum.chart import XL_CHART_TYPE
 
 from gateway.engines.documents.document_text import TITLE_WITHIN_CHARS
 from gateway.engines.documents.numbering import shown
@@ -119,21 +116,6 @@ def test_the_kind_of_an_archive_is_told_from_what_it_holds() -> None:
 def test_a_cell_that_says_it_spans_a_billion_columns_takes_as_many_as_word_has() -> None:
     wide = repacked(docx_file(), ("<w:tcPr>", '<w:tcPr><w:gridSpan w:val="1000000000"/>'))
     assert "Rope" in text("docx", wide)
-
-
-def test_a_pptx_s_hidden_slides_and_numbers_are_left_out_and_charts_are_tables() -> None:
-    deck = pptx.Presentation()
-    shown = deck.slides.add_slide(deck.slide_layouts[5])
-    shown.shapes.title.text = "Sales"
-    values = CategoryChartData()
-    values.categories = ["Q1", "Q2"]
-    values.add_series("North", (1.5, 2))
-    shown.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, 0, 0, 900_000, 900_000, values)
-    hidden = deck.slides.add_slide(deck.slide_layouts[5])
-    hidden.shapes.title.text = "Hidden"
-    hidden._element.set("show", "0")
-    read = text("pptx", saved(deck))
-    assert read == "<!-- slide 1 -->\n\n## Sales\n\n|  | North |\n| --- | --- |\n| Q1 | 1.5 |\n| Q2 | 2 |"
 
 
 @pytest.mark.parametrize(

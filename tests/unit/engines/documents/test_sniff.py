@@ -46,8 +46,7 @@ async def test_broken_encodings_and_markup_are_read_as_well_as_they_can_be(tmp_p
     ],
 )
 async def test_other_kinds_of_text_are_read(tmp_path: Path, kind: str, body: bytes, shown: str) -> None:
-    site = Site({"/x": (200, {"Content-Type": kind}, body)})
-    assert (await text(site, tmp_path, "/x"))["raw_content"] == shown
+    assert (await text(Site({"/x": (200, {"Content-Type": kind}, body)}), tmp_path, "/x"))["raw_content"] == shown
 
 
 def pdf(title: bytes) -> bytes:

@@ -49,8 +49,7 @@ def beside(
     listener: Site, allow: Sequence[str] = (), *, reads_docs: bool = True, **options: object
 ) -> AbstractAsyncContextManager[Fetcher]:
     """A fetcher that knows this listener as the gateway's own."""
-    own = OwnListener(f"127.0.0.1:{listener.port}", reads_docs=reads_docs)
-    return fetching(AddressPolicy(allow, own), **options)
+    return fetching(AddressPolicy(allow, OwnListener(f"127.0.0.1:{listener.port}", reads_docs=reads_docs)), **options)
 
 
 async def refused(fetcher: Fetcher, url: str) -> None:

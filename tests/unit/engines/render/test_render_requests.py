@@ -24,8 +24,7 @@ TEXT = {"Content-Type": "text/plain"}
 async def asking(
     site: Site, document: Fetched, *, limits: PageLimits | None = None, robots: bool = False, own: str = ""
 ) -> AsyncIterator[PageRequests]:
-    listener = OwnListener(own, reads_docs=True) if own else None
-    wide = Fetcher(AddressPolicy([site.address], listener), "test-agent")
+    wide = Fetcher(AddressPolicy([site.address], OwnListener(own, reads_docs=True) if own else None), "test-agent")
     narrow = wide.public_only()
     reaches = [Reach(each, RobotsCache(each, "test-agent") if robots else None) for each in (narrow, wide)]
     requests = PageRequests(document, (reaches[0], reaches[1]), HostSlots(6), "key1", limits or PageLimits())

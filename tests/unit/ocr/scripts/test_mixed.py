@@ -22,8 +22,7 @@ BULGARIAN = {1: "Коренната папка не може да се прем�
 
 
 def line(text: str, number: int, fit: float = 0.99) -> Line:
-    rect = Rect(10, 30.0 * number, 400, 30.0 * number + 20)
-    return Line(rect, text=text, score=fit, fit=fit, is_read=True)
+    return Line(Rect(10, 30.0 * number, 400, 30.0 * number + 20), text=text, score=fit, fit=fit, is_read=True)
 
 
 class Reader(packs.Tesseract):
@@ -72,8 +71,7 @@ def test_a_clear_guess_is_not_given_up_for_data_that_is_surer_of_lines_that_were
             fit = 0.74 if pack.language == "tha" else 0.65
             return Line(rect, text="ปลาฝญ" if pack.language == "tha" else "ООО ОВО", fit=fit, is_read=True)
 
-    lines = [line(CYRILLIC, number, 0.7) for number in (1, 2)]
-    resolved = resolve(lines, None, Unsure(BULGARIAN, "rus", "ukr", "tha"))
+    resolved = resolve([line(CYRILLIC, number, 0.7) for number in (1, 2)], None, Unsure(BULGARIAN, "rus", "ukr", "tha"))
     assert [each.text for each in resolved.lines] == list(BULGARIAN.values())
 
 
@@ -123,8 +121,7 @@ def test_lines_of_other_scripts_are_read_left_out_or_kept_and_named(sentence: st
 
 
 def test_a_sample_is_spread_over_the_page() -> None:
-    lines = [line(LATIN, number) for number in range(100)]
-    sample = sample_of(lines)
+    sample = sample_of([line(LATIN, number) for number in range(100)])
     assert 12 <= len(sample) <= 14 and sample[-1].rect.y1 > 90 * 30
 
 

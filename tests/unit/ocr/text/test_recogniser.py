@@ -118,8 +118,7 @@ def test_a_word_in_great_doubt_is_read_again_though_the_line_fits() -> None:
 
 @pytest.mark.parametrize("text", ["nospaceanywhereinthisline", "two words"])
 def test_a_line_without_sure_spaces_is_read_again_as_a_whole(text: str) -> None:
-    doubt = tuple(range(len(text)))
-    quick, careful = Reader(text, 0.9, doubt), Reader("careful", 0.95)
+    quick, careful = Reader(text, 0.9, tuple(range(len(text)))), Reader("careful", 0.95)
     assert Cascade(quick, careful, 0.99)(BLANK).text == "careful"
     assert careful.shown[0] is BLANK
 
@@ -212,8 +211,7 @@ def test_lines_are_found_where_they_stand_top_to_bottom_also_when_they_lean() ->
 
 @pytest.mark.slow
 def test_a_blank_picture_holds_no_line() -> None:
-    detector = TextDetector(model_file(PACKAGE, CAREFUL_DETECTOR), 1)
-    assert detector(numpy.full((160, 320, 3), 255, numpy.uint8)) == []
+    assert TextDetector(model_file(PACKAGE, CAREFUL_DETECTOR), 1)(numpy.full((160, 320, 3), 255, numpy.uint8)) == []
 
 
 def test_corners_come_clockwise_from_the_top_left() -> None:
@@ -240,8 +238,7 @@ def naive_decode(probabilities: numpy.ndarray, characters: list[str]) -> tuple[s
 
 @pytest.mark.parametrize("seed", range(5))
 def test_decoding_all_columns_at_once_gives_what_a_walk_over_them_gives(seed: int) -> None:
-    source = numpy.random.default_rng(seed)
-    probabilities = source.dirichlet([0.3] * 5, 60).astype(numpy.float32)
+    probabilities = numpy.random.default_rng(seed).dirichlet([0.3] * 5, 60).astype(numpy.float32)
     characters = ["", "a", "b", "c", " "]
     text, scores, losses = naive_decode(probabilities, characters)
     reading = decode(probabilities, characters, 1.0)
