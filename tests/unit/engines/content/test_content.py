@@ -11,16 +11,7 @@ from gateway.engines.content.models import BlockModel, PageTypes
 from tests.support.paths import GOLDEN
 from tests.support.read_pages import content_of, page_of
 
-_SENTENCES = (
-    "The river had risen through the night and nobody in the village had slept for more than an hour.",
-    "By morning the lower road was gone, and the men who kept the mill stood on the bridge without a word.",
-    "Engineers say the dam upstream was built for floods that came once in a century, not every other spring.",
-    "The council met in the school, where maps from three decades were pinned beside the children's drawings.",
-    "What follows is a slow argument about money, memory and who is to live where the water wants to go.",
-    "Several families have already moved uphill, though the houses there are small and the rents are not.",
-    "An insurer withdrew from the valley in March, and a second one has stopped answering letters since then.",
-    "Still, the market opened on Saturday, and the ferry, which is older than the bridge, was full all day.",
-)
+_SENTENCES = (GOLDEN / "sentences.txt").read_text().splitlines()
 
 
 def paragraphs(start: int = 0) -> str:

@@ -13,22 +13,9 @@ from gateway.engines.crawl.frontier import MAX_WAITING, Frontier, Scope, Visit
 from gateway.engines.crawl.page_results import explain
 from gateway.errors import UpstreamUnavailable
 from tests.support.loop_turns import turns_of_others
-from tests.support.websites import Answer, Site, engine, page
+from tests.support.websites import Site, engine, page
 
 TALK = "A page about the weather, the trains and other small things of every day. " * 4
-
-
-@pytest.fixture
-def pages() -> dict[str, Answer]:
-    """Twenty dull sections before the one that leads to what is wanted, two hops away."""
-    dull = [f"/section{n}" for n in range(20)]
-    return {
-        **{path: page(f"Section {path[8:]}", f"{TALK} Number {path}.", f"{path}/more") for path in dull},
-        "/": page("Home", TALK, *dull, "/security"),
-        "/security": page("Security", f"{TALK} Ways to sign in.", "/misc", "/x7"),
-        "/misc": page("Misc", f"{TALK} Nothing else."),
-        "/x7": page("Rotating tokens", "How authentication tokens are rotated, and when they expire. " * 5),
-    }
 
 
 class Model:
@@ -49,6 +36,12 @@ class Model:
 
 @pytest.mark.slow  # a parse process
 async def test_promising_links_are_followed_first_within_the_limit(tmp_path: Path, site: Site) -> None:
+    dull = [f"/section{n}" for n in range(20)]  # before the one that leads to what is wanted, two hops away
+    site.pages |= {path: page(f"Section {path[8:]}", f"{TALK} Number {path}.", f"{path}/more") for path in dull}
+    site.pages["/"] = page("Home", TALK, *dull, "/security")
+    site.pages["/security"] = page("Security", f"{TALK} Ways to sign in.", "/misc", "/x7")
+    site.pages["/misc"] = page("Misc", f"{TALK} Nothing else.")
+    site.pages["/x7"] = page("Rotating tokens", "How authentication tokens are rotated, and when they expire. " * 5)
     async with engine(tmp_path, (site.address,), per_host_concurrency=1) as made:
         wish = "security: authentication tokens"
         told = CrawlRequest(site.url + "/", max_depth=2, limit=16, max_breadth=25, instructions=wish)

@@ -139,9 +139,7 @@ def test_a_record_that_names_a_file_elsewhere_is_not_read(tmp_path: Path) -> Non
     "file", ["../x.md", "sub/../../x.md", "/etc/x.md", "out/x.md", ".bashrc", "a.example/.x.md", ""]
 )
 @pytest.mark.parametrize("is_jsonl", [True, False])
-async def test_a_page_is_written_where_its_own_name_says_whatever_the_records_say(
-    tmp_path: Path, file: str, is_jsonl: bool
-) -> None:
+async def test_a_page_is_written_where_its_own_name_says(tmp_path: Path, file: str, is_jsonl: bool) -> None:
     out = tmp_path / "site"
     folder = recorded(out, "https://a.example/x", file, is_jsonl=is_jsonl)
     (out / "out").symlink_to(tmp_path)

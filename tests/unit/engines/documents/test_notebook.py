@@ -11,7 +11,7 @@ from tests.support.read_pages import page_of
 
 @pytest.mark.parametrize("declared", ["application/json", "application/x-ipynb+json", "text/plain", ""])
 def test_a_notebook_is_one_whatever_it_is_declared_as(declared: str) -> None:
-    page = page_of((GOLDEN / "documents" / "notebooks" / "cells_in_order.ipynb").read_bytes(), content_type=declared)
+    page = page_of((GOLDEN / "documents" / "notebooks" / "cells_in_order.json").read_bytes(), content_type=declared)
     assert (page["kind"], page["title"]) == ("notebook", "Fitting a line")
 
 

@@ -163,3 +163,15 @@ def test_the_first_heading_names_a_pdf_read_from_its_beginning() -> None:
 
 def test_a_sheet_s_name_is_no_title() -> None:
     assert read_document("xlsx", xlsx_file(), plain=False).title == ""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('<w:name w:val="List Bullet"/>', "", "- rope"),
+        ('<w:basedOn w:val="Normal"/>', '<w:basedOn w:val="Heading1"/>', "Goods"),
+    ],
+    ids=["without a name", "based on each other in a circle"],
+)
+def test_odd_styles_of_a_docx_cost_no_text(old: str, new: str, words: str) -> None:
+    assert words in text("docx", repacked(docx_file(), (old, new), within="word/styles.xml"))

@@ -1,5 +1,5 @@
 """Recorded documents, and beside each what is read of it, as Markdown or plain text: PDFs, parts of Office files,
-notebooks, mails.
+notebooks, mails, Markdown.
 """
 
 from pathlib import Path
@@ -18,8 +18,8 @@ _EXPECTED = sorted(each for each in (GOLDEN / "documents").glob("*/*") if each.s
 def test_a_recorded_document_is_read_as_is_recorded(file: Path) -> None:
     kind, form = file.parent.name, _READ[file.suffix]
     [body] = [recorded(each) for each in file.parent.glob(f"{file.stem}.*") if each.suffix not in _READ]
-    if kind in ("mails", "notebooks"):
-        read = content_of(body, content_type="text/plain", format=form)
+    if kind in ("mails", "notebooks", "markdown"):
+        read = content_of(body, content_type="text/markdown" if kind == "markdown" else "text/plain", format=form)
     else:
         read = text_in(kind, body, plain=form == "text")
     assert f"{read}\n" == file.read_text("utf-8")

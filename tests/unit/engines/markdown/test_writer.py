@@ -8,7 +8,7 @@ from lxml import etree
 from gateway.engines.documents.simhash import both, near
 from gateway.engines.html.tree import BLOCKS, parse
 from gateway.engines.markdown.writer import Writer, WriterOptions
-from gateway.engines.words.text import bigrams, stem, terms
+from tests.support.paths import GOLDEN
 from tests.support.read_pages import page_of
 
 
@@ -42,12 +42,6 @@ def test_plain_text_has_no_marks() -> None:
     assert written(html, plain=True) == "Head\n\na b c *d*\n\n- e\n\n  f"
 
 
-def test_stems_and_bigrams() -> None:
-    assert stem("crawling") == stem("crawled") == stem("crawls") and stem("caches") == stem("cache")
-    assert terms("The crawler's caches") == [stem("crawler"), stem("caches")]
-    assert bigrams("语言模型 x 中") == ["语言", "言模", "模型", "中"]
-
-
 def test_near_duplicates_are_told_from_different_texts() -> None:
     base = " ".join(f"word{number} follows word{number * 7 % 91}" for number in range(150))
     assert both("A b,  C")[0] == both("a B c")[0]
@@ -56,11 +50,7 @@ def test_near_duplicates_are_told_from_different_texts() -> None:
 
 
 def test_a_page_tells_its_title_dates_icon_links_and_images() -> None:
-    html = """<html lang=en><head><title>T &amp; t</title><link rel="shortcut icon" href="/f.ico">
-    <meta property="article:published_time" content="2026-03-04T10:00:00Z"><meta property="og:image" content="/o.png">
-    <link rel=canonical href="http://A.test/docs/page.html?utm_source=x"></head><body>
-    <nav><a href="/nav">nav</a></nav><main><p>Some text of the page. <a href="deep/">in</a> <a href="f.zip">zip</a></p>
-    <img src="data:x" data-src="lazy.png" alt="lazy"><img src="dot.gif" width=1 height=1></main></body></html>"""
+    html = (GOLDEN / "page_with_a_full_head.html").read_text()
     page = page_of(html, "http://a.test/docs/page.html", links=True, images=True)
     assert (page["title"], page["published"], page["favicon"]) == ("T & t", "2026-03-04", "http://a.test/f.ico")
     assert page["canonical"] == "http://a.test/docs/page.html"
