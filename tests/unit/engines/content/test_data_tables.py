@@ -35,7 +35,7 @@ def _kept(body: str, known: str = "") -> bool:
         (f"{_LEAD}{'<div>Menu</div>' * 50}{_TABLE}", False),
     ],
 )
-def test_a_table_below_a_kept_sentence_of_its_box_is_kept_unless_it_is_layout(body: str, is_kept: bool) -> None:
+def test_a_table_below_a_kept_sentence_is_kept(body: str, is_kept: bool) -> None:
     assert _kept(body) is is_kept
 
 

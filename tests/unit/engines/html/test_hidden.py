@@ -2,6 +2,7 @@
 
 import pytest
 
+from bench.growth import grows
 from gateway.domain import Json
 from gateway.engines.html.hidden import drop_hidden
 from gateway.engines.html.styles import Styles
@@ -218,3 +219,10 @@ def test_rules_hide_unless_they_do_not_hold_or_lose(rules: str) -> None:
 )  # fmt: skip
 def test_a_style_attribute_is_read_as_browsers_read_it(style: str) -> None:
     assert not keeps("", f'<div style="color:#fff"><p style="{style}">{SECRET}</p></div>')
+
+
+@pytest.mark.slow
+def test_the_time_grows_with_the_number_of_shadow_trees() -> None:
+    tree = "<style>p.a{display:none} :host{color:red}</style><p>Shadow</p><slot></slot>"
+    each = f"<x-card><template shadowrootmode=open>{tree}</template><p>Own</p>words</x-card>"
+    assert grows(drop_hidden, lambda count: parse(f"<html><body>{each * count}</body></html>"), (100, 200, 400)) is None

@@ -50,3 +50,12 @@ def test_a_page_whose_state_holds_its_text_needs_no_browser() -> None:
 def test_data_of_any_form_is_read_in_bounded_time(state: str) -> None:
     markup = f"<body><script id=__NEXT_DATA__>{state}</script><script>self.__next_f.push([1,{state}])</script></body>"
     assert isinstance(EmbeddedState(parse(markup)).text(), str)
+
+
+@pytest.mark.parametrize(("count", "needs"), [(1, True), (9, False)], ids=["a short text", "a long text"])
+def test_a_page_whose_text_for_browsers_without_scripts_is_long_needs_none(count: int, needs: bool) -> None:
+    text = "".join(
+        f"<p>The ferry number {at} sails from the pier to the island and back again.</p>" for at in range(count)
+    )
+    page = page_of(f"<title>Ferry</title><div id=root></div><script src=/a.js></script><noscript>{text}</noscript>")
+    assert f"number {count - 1}" in page["content"] and page["needs_browser"] is needs
