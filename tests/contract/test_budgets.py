@@ -35,7 +35,7 @@ BUDGETS = {
     "schemas": 242,
     "services": 5905,
     "shared_state": 1293,
-    "tests": 42584,
+    "tests": 42587,
     "top": 921,
     "web": 3795,
     "wire": 7215,

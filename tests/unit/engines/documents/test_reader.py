@@ -5,8 +5,10 @@ import random
 import zipfile
 
 import docx
+import pptx
 import pytest
 from PIL import Image
+from pptx.util import Emu
 
 from gateway.engines.documents.document_text import TITLE_WITHIN_CHARS
 from gateway.engines.documents.numbering import shown
@@ -175,3 +177,19 @@ def test_a_sheet_s_name_is_no_title() -> None:
 )
 def test_odd_styles_of_a_docx_cost_no_text(old: str, new: str, words: str) -> None:
     assert words in text("docx", repacked(docx_file(), (old, new), within="word/styles.xml"))
+
+
+@pytest.mark.parametrize(
+    ("boxes", "order"),
+    [
+        ([(0, 3, 4), (0, 0, 4), (0, 1.5, 4)], "bca"),  # drawn from bottom to top
+        ([(6, 0, 4), (6, 1.1, 4), (0, 0, 4), (0, 1.1, 4)], "cdab"),  # two columns, each with its head
+        ([(5, 2, 4), (0, 2, 4), (5, 0, 4), (0, 0, 4)], "dcba"),  # cards in rows
+    ],
+)
+def test_the_boxes_of_a_slide_are_read_as_they_stand(boxes: list[tuple[float, float, float]], order: str) -> None:
+    deck = pptx.Presentation()
+    shapes = deck.slides.add_slide(deck.slide_layouts[6]).shapes
+    for name, (x, y, width) in zip("abcd", boxes, strict=False):
+        shapes.add_textbox(*(Emu(round(900_000 * each)) for each in (x, y, width, 1))).text_frame.text = name
+    assert text("pptx", saved(deck), plain=True).split("\n\n")[1:] == list(order)
