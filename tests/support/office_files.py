@@ -4,6 +4,7 @@ import io
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import docx
@@ -56,6 +57,20 @@ def repacked(
             if content is not None:
                 new.writestr(name, content)
     return out.getvalue()
+
+
+def recorded(file: Path) -> bytes:
+    """A document of `tests/golden/documents`. In an .xml stand its text, if its kind is a text, and other or more parts
+    behind their names."""
+    if file.suffix != ".xml":
+        return file.read_bytes()
+    kind = file.parent.name
+    text, *more = re.split(r"<!-- (.+) -->\n", file.read_text("utf-8"))
+    parts = dict(zip(more[::2], more[1::2], strict=True))
+    if kind == "docx":
+        parts["word/document.xml"] = f"<w:document {WORD_SPACES}><w:body>{text}</w:body></w:document>"
+    made = {"docx": docx_file, "xlsx": xlsx_file, "pptx": pptx_file}
+    return repacked(made[kind]() if kind in made else odt_file(text.strip()), parts=parts)
 
 
 def docx_file() -> bytes:

@@ -11,26 +11,15 @@ from gateway.cli.main import main
 from tests.support import upstream as up
 from tests.support.asking import toml
 from tests.support.gateways import Gateway, Serve
+from tests.support.paths import GOLDEN
 from tests.support.upstream import Upstream
 
-CONFIG = """
-[server]
-host = "0.0.0.0"
-port = 8123
-base_path = "/llm"
-[[models]]
-name = "Coder"
-context_length = 32768
-[[models.upstreams]]
-base_url = "http://127.0.0.1:9/v1"
-model = "x"
-"""
 KEY = "gw_this_is_a_key"
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "gateway.toml").write_text(CONFIG)
+    (tmp_path / "gateway.toml").write_text((GOLDEN / "client_config.toml").read_text())
     (tmp_path / "dev-key").write_text(KEY + "\n")
     return tmp_path
 

@@ -19,8 +19,7 @@ async def extracting(folder: Path, site: Site, *arguments: str, render: str = "a
     """The exit code of the command, with a configuration that allows the site."""
     file = folder / "gateway.toml"
     file.write_text(f'[web]\nallow_private = ["{site.address}"]\n[render]\nmode = "{render}"\n')
-    options = ["--config", str(file), "--state-dir", str(folder)]
-    return await asyncio.to_thread(main, ["extract", *arguments, *options])
+    return await asyncio.to_thread(main, ["extract", *arguments, "--config", str(file), "--state-dir", str(folder)])
 
 
 @pytest.mark.slow

@@ -37,9 +37,7 @@ async def run(where: Gateway | Site, command: str, *words: str) -> int:
     return await asyncio.to_thread(entry.main, [command, "--url", where.url, "--key", key, *words])
 
 
-async def test_a_streamed_answer_is_printed_with_its_sources(
-    gateway: Gateway, upstream: Upstream, capsys: Output
-) -> None:
+async def test_a_stream_is_printed_with_its_sources(gateway: Gateway, upstream: Upstream, capsys: Output) -> None:
     *pieces, last = text_stream()
     upstream.will(stream(*pieces[:-2], chunk({"annotations": [NOTE]}), *pieces[-2:], last))
     assert await run(gateway, "chat", "--system", "Be brief.", "--max-tokens", "9", "hello") == 0
@@ -63,9 +61,7 @@ async def test_standard_input_is_the_question_and_an_empty_one_is_refused(
     assert await run(gateway, "chat", "-") == 1 and "there is no question" in capsys.readouterr().err
 
 
-async def test_a_failure_in_the_middle_is_said_after_what_has_come(
-    gateway: Gateway, upstream: Upstream, capsys: Output
-) -> None:
+async def test_a_failure_midway_is_said_after_what_came(gateway: Gateway, upstream: Upstream, capsys: Output) -> None:
     upstream.will(stream(*text_stream()[:2], frame({"error": {"message": "out of memory"}})))
     assert await run(gateway, "chat", "hello") == 1
     out, err = capsys.readouterr()
@@ -107,9 +103,7 @@ async def test_tools_are_called_by_their_short_names(gateway: Gateway, capsys: O
     assert await run(gateway, "call", "nothing") == 1 and "gateway: " in capsys.readouterr().err
 
 
-async def test_a_client_is_tried_step_by_step(
-    gateway: Gateway, upstream: Upstream, tmp_path: Path, capsys: Output
-) -> None:
+async def test_a_client_is_tried_in_steps(gateway: Gateway, upstream: Upstream, tmp_path: Path, capsys: Output) -> None:
     upstream.will(answer())
     (tmp_path / "key").write_text(gateway.key)
     words = ("client-config", "opencode", "--check", "--url", gateway.url, "--key-file", str(tmp_path / "key"))

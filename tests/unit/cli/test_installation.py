@@ -358,13 +358,6 @@ def test_the_doctor_names_the_file_of_a_missing_credential(machine: Machine, sec
     assert "was not asked: credential 'llm'" in told_of(told) and "ok    1 keys in" in told
 
 
-def test_the_doctor_names_the_variable_of_a_credential_where_no_unit_loads_one(machine: Machine) -> None:
-    machine.service.unlink()
-    told = machine.doctor()
-    assert "or the variable GATEWAY_CREDENTIAL_LLM" in told_of(told, "'llm' is missing")
-    assert "ok    1 keys in" in told
-
-
 def test_the_doctor_goes_no_further_than_a_file_that_is_wrong(machine: Machine) -> None:
     machine.write("wrong = 1\n")
     said = machine.doctor(code=1)
@@ -408,15 +401,13 @@ def test_the_doctor_says_when_the_keys_cannot_be_read(machine: Machine, broken: 
     assert "mend: restore it" in said if broken else "0 keys" in said or "restore it" in said
 
 
-def test_the_doctor_looks_at_an_installation_without_a_service(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_doctor_looks_at_a_gateway_without_a_service(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     machine.service.unlink()
-    monkeypatch.setenv("GATEWAY_CREDENTIAL_LLM", KEY)
     monkeypatch.setenv("STATE_DIRECTORY", str(machine.state / "none"))
     said = machine.doctor("--url", f"http://127.0.0.1:{free_port()}", code=1)
     assert "it is started by hand" in said and "does not exist" in said and "make install-service" not in said
     assert "no gateway answers at http://" in said
+    assert "or the variable GATEWAY_CREDENTIAL_LLM" in told_of(said, "'llm' is missing")
 
 
 def test_check_config_tells_every_fault_of_the_file_and_looks_at_no_override(

@@ -100,8 +100,7 @@ def test_chosen_pages_are_named_among_all_there_are() -> None:
 @pytest.mark.slow
 def test_a_document_is_read_page_by_page_and_drawn(tmp_path: Path) -> None:
     out, notes = io.StringIO(), io.StringIO()
-    data = pages("TIFF", "alpha page", "beta page")
-    status = run(data, OcrOptions(overlay=tmp_path / "seen.png"), out, notes)
+    status = run(pages("TIFF", "alpha page", "beta page"), OcrOptions(overlay=tmp_path / "seen.png"), out, notes)
     assert status == 0
     first, second = out.getvalue().split("--- page 2 of 2 ---")
     assert "--- page 1 of 2 ---" in first

@@ -15,6 +15,7 @@ from gateway.domain import Json
 from gateway.errors import InvalidRequest
 from gateway.ocr.image.documents import open_document
 from tests.support.ocr_pages import png
+from tests.support.paths import GOLDEN
 
 LIMIT = 1 << 20
 TABLE = "<table><tr><td>Article</td><td>Price</td></tr><tr><td>Rope</td><td>4.20</td></tr></table>"
@@ -192,19 +193,8 @@ def test_a_document_without_tables_is_told_and_results_of_the_last_run_are_not_r
     assert "old.png" not in notes.getvalue()
 
 
-LOCKED = (
-    b"%PDF-1.4\n1 0 obj\n<< /Type /Catalog /Pages 2 0 R >>\nendobj\n"
-    b"2 0 obj\n<< /Type /Pages /Kids [] /Count 0 >>\nendobj\n"
-    b"trailer\n<< /Root 1 0 R /Size 3 /ID [<00><00>] /Encrypt << /Filter /Standard /V 1 /R 2 /P -4 /O <"
-    + b"11" * 32
-    + b"> /U <"
-    + b"22" * 32
-    + b"> >> >>\n%%EOF\n"
-)
-
-
 def test_a_pdf_with_a_password_is_told_apart_from_a_damaged_one() -> None:
     with pytest.raises(InvalidRequest, match="it needs a password"):
-        open_document(LOCKED)
+        open_document((GOLDEN / "locked.pdf").read_bytes())
     with pytest.raises(InvalidRequest, match="it is damaged"):
         open_document(b"%PDF-1.7 cut")

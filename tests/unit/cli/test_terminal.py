@@ -74,9 +74,7 @@ def test_a_pipe_has_no_colours_and_errors_are_red_on_a_terminal(config: Path, tm
     assert on_a_terminal("keys", "revoke", "none", "--state-dir", str(tmp_path)).startswith("\x1b[31mgateway:\x1b[0m ")
 
 
-def test_what_others_wrote_moves_no_cursor_and_makes_no_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_others_wrote_moves_no_cursor_and_adds_no_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     name = "ann\x1b]0;owned\x07\x9b31m\nbob\u202e"
     (tmp_path / "\x1b[2J").mkdir()
     KeyFile(tmp_path / "keys.json").create(KeyRequest(name, ("chat",)))

@@ -148,8 +148,7 @@ async def test_a_successor_serves_only_when_its_predecessor_lets_it(tmp_path: Pa
     logged = collect_events()
     ours, theirs = socket.socketpair()
     with bind("127.0.0.1", 0) as product:
-        passed = [theirs.detach(), os.dup(product.fileno())]
-        variables = dict(handover_environment(Environment({}), passed))
+        variables = dict(handover_environment(Environment({}), [theirs.detach(), os.dup(product.fileno())]))
         async with running(tmp_path, **variables) as gateway:
             reader, writer = await asyncio.open_connection(sock=ours)
             assert await reader.readline() == b"started %d\n" % os.getpid()

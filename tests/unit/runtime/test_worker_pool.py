@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,9 +40,16 @@ class PoolSetup:
         self.file.write_text(f"[server]\nworkers = {workers}\n" + toml + off)
         return load_config(self.file, self.folder, Environment({}))
 
-    def pool(self, watchdog: WatchdogSettings, toml: str = "", workers: int = 2) -> WorkerPool:
+    @asynccontextmanager
+    async def pool(self, watchdog: WatchdogSettings, toml: str = "", workers: int = 2) -> AsyncIterator[WorkerPool]:
         config = self.config(toml, workers)
-        return WorkerPool(config, ServiceContext(self.sockets, EmbeddedServers(config), self.environment), watchdog)
+        pool = WorkerPool(config, ServiceContext(self.sockets, EmbeddedServers(config), self.environment), watchdog)
+        await pool.start()
+        try:
+            yield pool
+        finally:
+            await pool.finish(replaced=False)
+        assert pool.pids() == []
 
     async def ask(self) -> int:
         url = "http://{}:{}/v1/models".format(*self.sockets.product.getsockname())
@@ -60,9 +68,7 @@ async def setup(tmp_path: Path) -> AsyncIterator[PoolSetup]:
 
 async def test_a_worker_whose_loop_is_stuck_is_killed_and_replaced(setup: PoolSetup) -> None:
     logged = collect_events()
-    pool = setup.pool(WatchdogSettings(start_s=30, check_s=0.1), "stuck_s = 3\n")
-    await pool.start()
-    try:
+    async with setup.pool(WatchdogSettings(start_s=30, check_s=0.1), "stuck_s = 3\n") as pool:
         victim, other = sorted(pool.pids())
         os.kill(victim, signal.SIGSTOP)
         await until(lambda: victim not in pool.pids() and len(pool.pids()) == 2, 15)
@@ -70,48 +76,34 @@ async def test_a_worker_whose_loop_is_stuck_is_killed_and_replaced(setup: PoolSe
         assert await setup.ask() == 200
         assert pool.is_fresh()
         assert not logged("worker_relieved")  # the other one answered
-    finally:
-        await pool.finish(replaced=False)
-    assert pool.pids() == []
 
 
 async def test_a_worker_that_keeps_dying_is_started_with_growing_pauses(setup: PoolSetup) -> None:
     logged = collect_events()
-    pool = setup.pool(WatchdogSettings())
-    await pool.start()
-    try:
+    async with setup.pool(WatchdogSettings()) as pool:
         process = pool._group.workers[0]
         for count in range(1, 6):
             await until(lambda: process.pid is not None, 10)
             process.kill()
             await until(lambda count=count: len(logged("worker_ended")) == count, 10)  # type: ignore[misc]
-        pauses = [each["pause_s"] for each in logged("worker_ended")]
-        assert pauses == [0.0, 0.0, 0.0, 0.0, 0.5]
-    finally:
-        await pool.finish(replaced=False)
+        assert [each["pause_s"] for each in logged("worker_ended")] == [0.0, 0.0, 0.0, 0.0, 0.5]
 
 
 async def test_workers_that_cannot_serve_are_an_error_and_the_running_ones_survive_it(setup: PoolSetup) -> None:
     good = setup.config()
     config = replace(good, server=replace(good.server, tls=LoadedTls("a.pem", "a.key", b"no certificate", b"")))
-    pool = setup.pool(WatchdogSettings(start_s=30))
-    await pool.start()
-    try:
+    async with setup.pool(WatchdogSettings(start_s=30)) as pool:
         pids = pool.pids()
         with pytest.raises(WorkersFailed):
             await pool.replace(config)
         assert pool.pids() == pids
         assert await setup.ask() == 200
-    finally:
-        await pool.finish(replaced=False)
 
 
 @pytest.mark.parametrize("goes_on", [True, False], ids=["goes on", "is killed"])
 async def test_a_lone_worker_that_stops_has_a_spare_till_it_goes_on_or_ends(setup: PoolSetup, goes_on: bool) -> None:
     logged = collect_events()
-    pool = setup.pool(WatchdogSettings(), "stuck_s = 3\n", workers=1)
-    await pool.start()
-    try:
+    async with setup.pool(WatchdogSettings(), "stuck_s = 3\n", workers=1) as pool:
         (stuck,) = pool.pids()
         os.kill(stuck, signal.SIGSTOP)
         await until(lambda: bool(logged("worker_relieved")), 5)
@@ -127,9 +119,6 @@ async def test_a_lone_worker_that_stops_has_a_spare_till_it_goes_on_or_ends(setu
             assert logged("worker_ended")[0]["pause_s"] == 0
         assert await setup.ask() == 200
         assert len(logged("worker_relieved")) == 1
-    finally:
-        await pool.finish(replaced=False)
-    assert pool.pids() == []
 
 
 @pytest.mark.parametrize("how", ["dies", "has died", "hangs"])

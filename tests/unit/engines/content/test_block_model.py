@@ -32,8 +32,7 @@ def random_tree(source: random.Random, depth: int) -> Any:
 @pytest.mark.parametrize("seed", range(4))
 def test_all_blocks_at_once_give_what_a_walk_of_each_tree_gives(count: int, seed: int) -> None:
     source = random.Random(seed)
-    trees = [random_tree(source, 5) for _ in range(40)]
-    data = {"features": list(FEATURES), "start": -0.1889, "trees": trees}
+    data = {"features": list(FEATURES), "start": -0.1889, "trees": [random_tree(source, 5) for _ in range(40)]}
     constant, flags = set(source.sample(range(len(FEATURES)), 40)), set(source.sample(range(len(FEATURES)), 40))
     values = (-1, 0, 1, 0.0, 0.5, 1.0)
 
@@ -55,8 +54,7 @@ def test_the_shipped_model_loads_and_tells_blocks_apart() -> None:
     model = models.load_model()
     assert model is not None
     source = random.Random(1)
-    columns = [[source.uniform(0, 5) for _ in range(50)] for _ in FEATURES]
-    probabilities = model.probabilities(columns)
+    probabilities = model.probabilities([[source.uniform(0, 5) for _ in range(50)] for _ in FEATURES])
     assert all(0 < probability < 1 for probability in probabilities)
     assert len(set(probabilities)) > 10
 

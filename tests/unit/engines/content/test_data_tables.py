@@ -21,31 +21,22 @@ def _kept(body: str, known: str = "") -> bool:
 
 
 @pytest.mark.parametrize(
-    "body",
+    ("body", "is_kept"),
     [
-        _LEAD + _TABLE,
-        f"{_LEAD}<h2>Laureates</h2><div class='scroll'><div>{_TABLE}</div></div>",
-        _LEAD + f"<table><caption>All of them</caption>{_HEAD}{_ROWS}</table>",
-        f"<table><tr><td>{_LEAD}{_TABLE}</td></tr></table>",
+        (_LEAD + _TABLE, True),
+        (f"{_LEAD}<h2>Laureates</h2><div class='scroll'><div>{_TABLE}</div></div>", True),
+        (_LEAD + f"<table><caption>All of them</caption>{_HEAD}{_ROWS}</table>", True),
+        (f"<table><tr><td>{_LEAD}{_TABLE}</td></tr></table>", True),
+        (_TABLE, False),
+        (_TABLE + _LEAD, False),
+        (f"{_LEAD}<table role=presentation>{_ROWS}</table>", False),
+        (f"{_LEAD}<table class='navbox'>{_HEAD}{_ROWS}</table>", False),
+        (f"<section>{_LEAD}</section><section><h2>Dates</h2>{_TABLE}</section>", False),
+        (f"{_LEAD}{'<div>Menu</div>' * 50}{_TABLE}", False),
     ],
 )
-def test_a_table_below_a_kept_sentence_is_kept(body: str) -> None:
-    assert _kept(body)
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        _TABLE,
-        _TABLE + _LEAD,
-        f"{_LEAD}<table role=presentation>{_ROWS}</table>",
-        f"{_LEAD}<table class='navbox'>{_HEAD}{_ROWS}</table>",
-        f"<section>{_LEAD}</section><section><h2>Dates</h2>{_TABLE}</section>",
-        f"{_LEAD}{'<div>Menu</div>' * 50}{_TABLE}",
-    ],
-)
-def test_layout_menus_and_tables_of_another_box_are_not(body: str) -> None:
-    assert not _kept(body)
+def test_a_table_below_a_kept_sentence_is_kept(body: str, is_kept: bool) -> None:
+    assert _kept(body) is is_kept
 
 
 def test_a_table_with_a_part_that_is_known_to_be_no_content_stays_out() -> None:

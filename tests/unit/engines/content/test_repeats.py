@@ -116,5 +116,4 @@ def test_a_lower_price_behind_the_old_one_stays() -> None:
 
 def test_cards_whose_classes_differ_in_number_and_place_are_records() -> None:
     cards = (f"<li class='post-{at} {'last' * (at == 2)}'><h2>Bowl</h2><p>$9</p></li>" for at in range(3))
-    found = _blocks("".join(cards))
-    assert records_of(found) == [[0, 1], [2, 3], [4, 5]]
+    assert records_of(_blocks("".join(cards))) == [[0, 1], [2, 3], [4, 5]]

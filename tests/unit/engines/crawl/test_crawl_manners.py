@@ -15,7 +15,7 @@ from gateway.engines.fetch.errors import FetchFailed
 from gateway.engines.fetch.host_slots import HostSlots
 from gateway.engines.fetch.robots import parse
 from tests.support.fetching import fetching
-from tests.support.websites import Engine, Site, engine, page, serving, urls
+from tests.support.websites import Engine, Site, engine, page, serving
 
 pytestmark = pytest.mark.slow  # a parse process for each test
 
@@ -54,55 +54,6 @@ def test_the_own_group_comes_before_everybodys_and_groups_of_one_name_are_one() 
     assert robots.allows("https://a.test/c") and robots.delay_s == 2 and robots.sitemaps == ("https://a.test/s.xml",)
     assert not parse(text, "somebody").allows("https://a.test/c")
     assert parse("User-agent: *\nCrawl-delay: 86400", "x").delay_s == 5
-
-
-@pytest.mark.parametrize(
-    ("status", "rules", "note"),
-    [
-        (404, b"", ""),
-        (403, b"", ""),
-        (500, b"", "robots.txt could not be read"),
-        (503, b"", "robots.txt could not be read"),
-        (200, b"User-agent: *\nDisallow: /\n", "robots.txt"),
-    ],
-)
-async def test_a_missing_robots_file_allows_and_a_broken_one_forbids_for_now(
-    site: Site, made: Engine, status: int, rules: bytes, note: str
-) -> None:
-    site.pages |= {"/": page("Home", WORDS), "/robots.txt": (status, {}, rules)}
-    data = await made.service.crawl(CrawlRequest(site.url + "/"), made.call())
-    assert bool(data["results"]) is ("/" in site.asked) is (note == "")
-    assert note in data.get("note", "")
-
-
-async def test_robots_binds_where_a_redirect_ends_too(site: Site, made: Engine) -> None:
-    site.pages |= {
-        "/": page("Home", WORDS, "/door"),
-        "/door": (302, {"Location": "/private/x"}, b""),
-        "/private/x": page("Private", WORDS * 2),
-        "/robots.txt": (200, {}, b"User-agent: *\nDisallow: /private"),
-    }
-    data = await made.service.crawl(CrawlRequest(site.url + "/"), made.call())
-    assert urls(data) == [site.url + "/"] and "robots.txt" in data["failed_results"][0]["error"]
-
-
-async def test_a_redirect_does_not_lead_a_crawl_off_the_site_unless_it_is_the_roots(tmp_path: Path) -> None:
-    async with serving(Site()) as site, serving(Site()) as other:
-        allow = (site.address, other.address)
-        site.pages["/"] = page("Home", WORDS, "/out", "/in")
-        site.pages["/in"] = page("Inside", WORDS * 2)
-        site.pages["/out"] = (302, {"Location": other.url + "/"}, b"")
-        site.pages["/moved"] = (301, {"Location": other.url + "/"}, b"")
-        other.pages["/"] = page("Other", WORDS * 3, "/more")
-        other.pages["/more"] = page("More", "Quite other words, of another place and time. " * 3)
-        async with engine(tmp_path, allow) as made:
-            stays = await made.service.crawl(CrawlRequest(site.url + "/", allow_external=False), made.call())
-            goes = await made.service.crawl(CrawlRequest(site.url + "/"), made.call())
-            moved = await made.service.crawl(CrawlRequest(site.url + "/moved", allow_external=False), made.call())
-    assert urls(stays) == [site.url + "/", site.url + "/in"]
-    assert "not asked for" in stays["failed_results"][0]["error"]
-    assert other.url + "/" in urls(goes)
-    assert urls(moved) == [other.url + "/", other.url + "/more"]
 
 
 async def test_a_crawl_delay_spaces_the_requests_of_all_callers(site: Site, made: Engine) -> None:
@@ -155,20 +106,6 @@ async def test_a_site_that_says_429_is_left_alone_by_that_call_and_by_no_other(
     told = re.search(r"try again in (\d+) s$", data["failed_results"][-1]["error"])
     assert told is not None and pause_s - 20 < int(told[1]) <= pause_s
     assert pause_s - 20 < data["failed_results"][-1]["retry_after_s"] <= pause_s
-
-
-async def test_only_selected_domains_and_paths_are_given(tmp_path: Path) -> None:
-    async with serving(Site()) as site:
-        local = f"http://localhost:{site.port}"
-        site.pages["/"] = page("Home", WORDS * 5, "/a", "/b", f"{local}/b", f"{local}/c")
-        for path in ("/a", "/b", "/c"):
-            site.pages[path] = page(path, f"{WORDS} About {path} and nothing else. " * 3)
-        async with engine(tmp_path, (site.address, f"localhost:{site.port}")) as made:
-            request = CrawlRequest(site.url + "/", select_domains=("^localhost$",), select_paths=("^/b",))
-            data = await made.service.crawl(request, made.call())
-            none = await made.service.crawl(CrawlRequest(site.url + "/", select_paths=("^/zzz",)), made.call())
-    assert urls(data) == [f"{local}/b"]
-    assert none["results"] == [] and "select_paths" in none["note"]
 
 
 async def test_hosts_elsewhere_that_hang_do_not_hold_up_the_site(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.domain import CrawlRequest, ExtractRequest, Json
+from gateway.domain import ExtractRequest, Json
 from gateway.engines.documents.parse_pool import ExtractOptions
 from gateway.errors import EngineMissing, InvalidRequest
 from tests.support.websites import Engine, Site, engine, page
@@ -35,9 +35,7 @@ async def test_a_page_over_the_budget_lists_sections_that_give_the_rest(tmp_path
     assert all(any(f"Word{n} stands here" in text for text in texts) for n in range(40))
 
 
-async def test_a_fragment_gives_its_section_and_one_that_names_none_the_page_with_a_note(
-    site: Site, made: Engine
-) -> None:
+async def test_a_fragment_gives_its_section_and_one_of_none_the_page_with_a_note(site: Site, made: Engine) -> None:
     site.pages |= {"/": manual()}
     one = await made.service.extract(ExtractRequest((f"{site.url}/#part7",)), made.call())
     none = await made.service.extract(ExtractRequest((f"{site.url}/#nowhere",)), made.call())
@@ -46,14 +44,6 @@ async def test_a_fragment_gives_its_section_and_one_that_names_none_the_page_wit
     assert "Word7 stands" in text and "Word8" not in text and one["results"][0]["url"].endswith("/#part7")
     assert "Word39" in none["results"][0]["raw_content"] and "/#nowhere" in none["note"]
     assert found["pages"] == 1
-
-
-async def test_a_redirected_page_names_its_final_address(site: Site, made: Engine) -> None:
-    site.pages |= {"/old": (302, {"Location": "/new"}, b""), "/new": page("New", WORDS * 3)}
-    request = ExtractRequest((f"{site.url}/old", f"{site.url}/new#top"))
-    data = await made.service.extract(request, made.call())
-    assert [result.get("final_url") for result in data["results"]] == [f"{site.url}/new", None]
-    assert data["results"][0]["url"] == f"{site.url}/old"
 
 
 async def test_a_page_in_another_encoding_than_it_says_comes_with_a_note(site: Site, made: Engine) -> None:
@@ -73,29 +63,6 @@ async def test_an_extract_that_reads_nothing_fails_with_every_reason(site: Site,
     assert several.value.partial is not None and len(several.value.partial["failed_results"]) == 2
     assert several.value.retryable is False
     assert busy.value.retryable is True and busy.value.retry_after_s == 60
-
-
-@pytest.mark.parametrize(
-    ("body", "reason"),
-    [
-        ("<form method=post><input name=user><input type=password name=secret><button>Go</button></form>", "login"),
-        ("<div></div>", "no readable text"),
-    ],
-)
-async def test_an_empty_page_says_why_it_is_empty(site: Site, made: Engine, body: str, reason: str) -> None:
-    site.pages |= {"/": f"<html><head><title>T</title></head><body>{body}</body></html>"}
-    with pytest.raises(InvalidRequest, match=reason):
-        await made.service.extract(ExtractRequest((f"{site.url}/",)), made.call())
-
-
-async def test_a_map_lists_the_root_once_whatever_it_is_called(site: Site, made: Engine) -> None:
-    site.pages |= {
-        "/guide": (301, {"Location": "/guide/"}, b""),
-        "/guide/": page("Guide", WORDS, "/guide", "/guide/", "/guide/a"),
-        "/guide/a": page("A", WORDS + "A.", "/guide"),
-    }
-    data = await made.service.map(CrawlRequest(f"{site.url}/guide", max_depth=2), made.call())
-    assert sorted(data["results"]) == [f"{site.url}/guide/", f"{site.url}/guide/a"]
 
 
 async def test_a_name_that_does_not_exist_and_an_address_that_is_private_have_their_own_words(tmp_path: Path) -> None:

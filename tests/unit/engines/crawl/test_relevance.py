@@ -13,22 +13,9 @@ from gateway.engines.crawl.frontier import MAX_WAITING, Frontier, Scope, Visit
 from gateway.engines.crawl.page_results import explain
 from gateway.errors import UpstreamUnavailable
 from tests.support.loop_turns import turns_of_others
-from tests.support.websites import Answer, Engine, Site, engine, page
+from tests.support.websites import Site, engine, page
 
 TALK = "A page about the weather, the trains and other small things of every day. " * 4
-
-
-@pytest.fixture
-def pages() -> dict[str, Answer]:
-    """Twenty dull sections before the one that leads to what is wanted, two hops away."""
-    dull = [f"/section{n}" for n in range(20)]
-    return {
-        **{path: page(f"Section {path[8:]}", f"{TALK} Number {path}.", f"{path}/more") for path in dull},
-        "/": page("Home", TALK, *dull, "/security"),
-        "/security": page("Security", f"{TALK} Ways to sign in.", "/misc", "/x7"),
-        "/misc": page("Misc", f"{TALK} Nothing else."),
-        "/x7": page("Rotating tokens", "How authentication tokens are rotated, and when they expire. " * 5),
-    }
 
 
 class Model:
@@ -49,6 +36,12 @@ class Model:
 
 @pytest.mark.slow  # a parse process
 async def test_promising_links_are_followed_first_within_the_limit(tmp_path: Path, site: Site) -> None:
+    dull = [f"/section{n}" for n in range(20)]  # before the one that leads to what is wanted, two hops away
+    site.pages |= {path: page(f"Section {path[8:]}", f"{TALK} Number {path}.", f"{path}/more") for path in dull}
+    site.pages["/"] = page("Home", TALK, *dull, "/security")
+    site.pages["/security"] = page("Security", f"{TALK} Ways to sign in.", "/misc", "/x7")
+    site.pages["/misc"] = page("Misc", f"{TALK} Nothing else.")
+    site.pages["/x7"] = page("Rotating tokens", "How authentication tokens are rotated, and when they expire. " * 5)
     async with engine(tmp_path, (site.address,), per_host_concurrency=1) as made:
         wish = "security: authentication tokens"
         told = CrawlRequest(site.url + "/", max_depth=2, limit=16, max_breadth=25, instructions=wish)
@@ -67,20 +60,17 @@ async def test_of_one_page_the_links_that_match_are_taken_before_the_breadth_end
     ]
     request = CrawlRequest("https://a.test/", max_depth=2, max_breadth=3)
     for instructions, first in (("everything on the billing api", "/z"), (None, "/0")):
-        scope = Scope(request, request.url)
-        frontier = Frontier(request.url, scope, Interest(instructions), max_depth=2, breadth=3)
+        frontier = Frontier(request.url, Scope(request, request.url), Interest(instructions), max_depth=2, breadth=3)
         taken = await frontier.offer(Visit(0, (0, 0), request.url), links)
         assert len(taken) == 3 and taken[0].url.endswith(first)
 
 
 async def test_a_page_that_waits_moves_forward_when_a_later_link_names_what_is_wanted() -> None:
     request = CrawlRequest("https://a.test/", max_depth=3)
-    wanted = Interest("glob qualifiers")
-    frontier = Frontier(request.url, Scope(request, request.url), wanted, max_depth=3, breadth=20)
+    frontier = Frontier(request.url, Scope(request, request.url), Interest("glob qualifiers"), max_depth=3, breadth=20)
     root = frontier.pop()
     assert root is not None and len(frontier) == 0
-    chapters = [[f"https://a.test/{n}", f"Chapter {n}", True] for n in range(8)]
-    first = await frontier.offer(root, chapters)
+    first = await frontier.offer(root, [[f"https://a.test/{n}", f"Chapter {n}", True] for n in range(8)])
     contents = frontier.pop()
     assert contents is first[0] and not contents.is_named
     await frontier.offer(contents, [["https://a.test/5", "Chapter 5; Glob Qualifiers", True]])
@@ -91,16 +81,6 @@ async def test_a_page_that_waits_moves_forward_when_a_later_link_names_what_is_w
     assert frontier.pop(named_only=True) is None and len(frontier) == 6
     left = [frontier.pop() for _ in range(7)]
     assert left[6] is None and [each.url[-1] for each in left if each] == ["1", "2", "3", "4", "6", "7"]
-
-
-@pytest.mark.slow  # a parse process
-async def test_overviews_do_not_use_up_a_small_limit_before_the_subject(site: Site, made: Engine) -> None:
-    site.pages["/section1"] = page("Section 1", TALK, "/tokens")
-    site.pages["/tokens"] = page("Tokens", "How authentication tokens are rotated. " * 5)
-    wish = CrawlRequest(site.url + "/", max_depth=2, limit=9, instructions="authentication tokens")
-    data = await made.service.crawl(wish, made.call())
-    assert [each["title"] for each in data["results"]] == ["Tokens"]
-    assert "9 pages (the limit) were read" in data["note"]
 
 
 @pytest.mark.slow
@@ -122,17 +102,6 @@ async def test_a_site_that_names_endless_pages_fills_no_memory_with_them() -> No
         links = [[f"https://a.test/{number}-{n}", "x", True] for n in range(500)]
         await frontier.offer(Visit(0, (0, 0), request.url), links)
     assert len(frontier) == MAX_WAITING
-
-
-@pytest.mark.slow  # a parse process
-async def test_a_map_keeps_what_the_instructions_mean_best_first(site: Site, made: Engine) -> None:
-    listed = "".join(f"<url><loc>{site.url}/{path}</loc></url>" for path in ("guides/security-keys", "guides/tea"))
-    site.pages["/sitemap.xml"] = (200, {"Content-Type": "application/xml"}, f"<urlset>{listed}</urlset>".encode())
-    request = CrawlRequest(site.url + "/", max_depth=2, instructions="pages about security")
-    data = await made.service.map(request, made.call())
-    none = await made.service.map(CrawlRequest(site.url + "/", instructions="quantum zebras"), made.call())
-    assert set(data["results"]) == {site.url + "/security", site.url + "/guides/security-keys"}
-    assert none["results"] == [] and "instructions" in none["note"]
 
 
 @pytest.mark.parametrize(
@@ -177,23 +146,6 @@ def test_a_page_whose_name_says_what_is_not_wanted_is_refused(title: str, path: 
 def test_words_of_the_first_address_tell_no_pages_apart() -> None:
     interest = Interest("what is new in the garden, no blog posts", "https://blog.a.test/blog/")
     assert not interest.refuses("The garden", "https://blog.a.test/blog/garden")
-
-
-@pytest.mark.slow  # a parse process
-async def test_refused_pages_take_no_place_of_the_limit_but_their_links_are_followed(site: Site, made: Engine) -> None:
-    site.pages |= {
-        "/": page("Home", TALK, "/blog", "/notes", "/guide"),
-        "/blog": page("Blog", f"{TALK} The gate grows.", "/blog/gate", "/gate"),
-        "/blog/gate": page("A new gate", f"{TALK} The gate, the gate."),
-        "/gate": page("The gate", f"{TALK} How the gate opens."),
-        "/guide": page("Guide", f"{TALK} Of the gate."),
-        "/notes": page("Notes", f"{TALK} Of nothing."),
-    }
-    wish = CrawlRequest(site.url + "/", max_depth=2, limit=20, instructions="no blog posts")
-    crawled = await made.service.crawl(wish, made.call())
-    mapped = await made.service.map(wish, made.call())
-    assert {each["title"] for each in crawled["results"]} == {"Home", "The gate", "Guide", "Notes"}
-    assert {url.removeprefix(site.url) for url in mapped["results"]} == {"/", "/gate", "/guide", "/notes"}
 
 
 CANDIDATES = [

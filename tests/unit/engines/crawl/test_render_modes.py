@@ -92,8 +92,7 @@ async def test_what_was_fetched_is_kept_where_the_browser_shows_less(tmp_path: P
 async def test_a_crawl_and_a_map_follow_the_links_that_a_browser_shows(tmp_path: Path, site: Site) -> None:
     site.pages["/two"] = page("Two", WORDS)
     async with over(tmp_path, site) as made:
-        request = CrawlRequest(site.url + "/", extract_depth="advanced")
-        data = await made.web.crawl(request, made.call())
+        data = await made.web.crawl(CrawlRequest(site.url + "/", extract_depth="advanced"), made.call())
         rendered = {result["url"].rpartition("/")[2]: result.get("rendered") for result in data["results"]}
         assert rendered == {"": True, "two": None}
         found = await made.web.map(CrawlRequest(site.url + "/", extract_depth="advanced"), made.call())
@@ -135,8 +134,7 @@ class Ocr:
 async def extracted(made: Engine, site: Site, ocr: Ocr) -> Json:
     """The extract of the site's root, whose pictures `ocr` reads."""
     loader = made.parts.loader
-    reader = PictureReader(made.pool, ocr, max_pages=5, page_timeout_s=20)
-    loader._help = replace(loader._help, pictures=reader)
+    loader._help = replace(loader._help, pictures=PictureReader(made.pool, ocr, max_pages=5, page_timeout_s=20))
     return await made.web.extract(ExtractRequest((site.url + "/",), extract_depth="advanced"), made.call())
 
 

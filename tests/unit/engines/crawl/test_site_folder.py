@@ -139,9 +139,7 @@ def test_a_record_that_names_a_file_elsewhere_is_not_read(tmp_path: Path) -> Non
     "file", ["../x.md", "sub/../../x.md", "/etc/x.md", "out/x.md", ".bashrc", "a.example/.x.md", ""]
 )
 @pytest.mark.parametrize("is_jsonl", [True, False])
-async def test_a_page_is_written_where_its_own_name_says_whatever_the_records_say(
-    tmp_path: Path, file: str, is_jsonl: bool
-) -> None:
+async def test_a_page_is_written_where_its_own_name_says(tmp_path: Path, file: str, is_jsonl: bool) -> None:
     out = tmp_path / "site"
     folder = recorded(out, "https://a.example/x", file, is_jsonl=is_jsonl)
     (out / "out").symlink_to(tmp_path)
@@ -155,9 +153,7 @@ async def test_a_page_is_written_where_its_own_name_says_whatever_the_records_sa
 @pytest.mark.parametrize(
     ("link", "is_jsonl"), [("a.example", False), (RECORD_FILE, False), (RECORD_FILE, True), ("pages.jsonl", True)]
 )
-async def test_nothing_is_read_or_written_through_a_link_that_leads_out(
-    tmp_path: Path, link: str, is_jsonl: bool
-) -> None:
+async def test_nothing_is_read_or_written_through_a_link_leading_out(tmp_path: Path, link: str, is_jsonl: bool) -> None:
     out, elsewhere = tmp_path / "site", tmp_path / "elsewhere"
     out.mkdir()
     elsewhere.mkdir() if link == "a.example" else elsewhere.write_text("mine")

@@ -55,21 +55,6 @@ async def test_a_redirect_loop_ends(tmp_path: Path) -> None:
     assert len(site.asked) == 9
 
 
-async def test_a_meta_refresh_loop_ends_and_a_refresh_is_followed(tmp_path: Path) -> None:
-    refresh = '<meta http-equiv=refresh content="0;url={}">'
-    site = Site({"/": refresh.format("/b"), "/b": refresh.format("/")})
-    assert "refreshes to another one too many times" in await why(site, tmp_path)
-    moved = Site({"/": '<meta http-equiv="Refresh" content="1; URL=\'/b\'">', "/b": page("Moved here", TEXT)})
-    assert (await text(moved, tmp_path))["title"] == "Moved here"
-
-
-async def test_a_page_that_a_redirect_led_to_and_that_refreshes_itself_is_read(tmp_path: Path) -> None:
-    """Live pages reload themselves; the address they name is the one they stand at, not the one first asked for."""
-    live = (200, {"Refresh": "5; url=/live", "Content-Type": "text/html"}, page("Live", TEXT).encode())
-    site = Site({"/": (302, {"Location": "/live"}, b""), "/live": live})
-    assert (await text(site, tmp_path))["title"] == "Live"
-
-
 @pytest.mark.parametrize("coding", ["gzip", "deflate"])
 async def test_a_compression_bomb_is_stopped_at_the_cap(tmp_path: Path, coding: str) -> None:
     plain = b"<p>" + b"a" * 50_000_000

@@ -1,15 +1,13 @@
 """Feeds are read as pages: title and description, then each item with its link, date, author and text."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gateway.domain import CrawlRequest, Json
+from gateway.domain import Json
 from gateway.engines.documents.feeds import MAX_ITEMS
 from tests.support.paths import GOLDEN
 from tests.support.read_pages import page_of
-from tests.support.websites import Site, engine, page, serving, urls
 
 FEEDS = GOLDEN / "feeds"
 """Feeds, and beside each the Markdown that it is read as."""
@@ -34,8 +32,7 @@ def read(body: bytes, content_type: str = "application/rss+xml", **options: Any)
     ],
 )
 def test_a_feed_is_a_readable_page(name: str, content_type: str, title: str, encoding: str) -> None:
-    body = (FEEDS / name).read_text("utf-8")
-    found = read(body.replace("UTF-8", encoding).encode(encoding), content_type)
+    found = read((FEEDS / name).read_text("utf-8").replace("UTF-8", encoding).encode(encoding), content_type)
     page = (FEEDS / name).with_suffix(".md").read_text("utf-8")
     assert (found["kind"], found["title"], f"{found['content']}\n") == ("feed", title, page)
 
@@ -86,22 +83,6 @@ def test_entities_of_the_document_are_not_expanded_and_files_not_read() -> None:
 def test_broken_xml_gives_the_items_before_the_fault() -> None:
     content = read(RSS[: RSS.index(b"<item><title>Third")] + b"<<<\x01")["content"]
     assert "First step" in content and "plain" in content
-
-
-@pytest.mark.slow  # a parse process
-async def test_a_crawl_and_a_map_that_start_at_a_feed_follow_its_items_links(tmp_path: Path) -> None:
-    words = "An article about gateways, crawlers and the feeds they read. " * 5
-    links = "".join(f"<item><title>Item {n}</title><link>/posts/{n}</link></item>" for n in (1, 2, 3))
-    other = "<item><title>Elsewhere</title><link>https://other.test/</link></item>"
-    feed = f"<rss><channel><title>Posts</title>{links}{other}</channel></rss>".encode()
-    pages = {f"/posts/{n}": page(f"Post {n}", f"<p>{words} Number {n}.</p>" * n) for n in (1, 2, 3)}
-    site = Site({"/feed.xml": (200, {"Content-Type": "application/rss+xml"}, feed), **pages})
-    async with serving(site), engine(tmp_path, (site.address,)) as made:
-        root = f"{site.url}/feed.xml"
-        crawled = await made.service.crawl(CrawlRequest(root, limit=3, allow_external=False), made.call())
-        mapped = await made.service.map(CrawlRequest(root, allow_external=False), made.call())
-    assert urls(crawled) == [root, *(f"{site.url}/posts/{n}" for n in (1, 2))]
-    assert mapped["results"] == [root, *(f"{site.url}/posts/{n}" for n in (1, 2, 3))]
 
 
 def test_items_are_bounded() -> None:

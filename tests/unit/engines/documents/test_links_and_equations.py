@@ -1,8 +1,5 @@
 """Links, equations, ticked boxes and values of Office documents and PDFs are in their text."""
 
-from typing import Any
-
-import docx
 import openpyxl
 import pptx
 import pytest
@@ -10,34 +7,7 @@ from docx.oxml import parse_xml
 
 from gateway.engines.documents.equations import M, tex_of
 from gateway.engines.documents.reader import read_document
-from tests.support.office_files import element, odt_file, pdf_file, repacked, saved, text_in
-from tests.support.pdfs import drawn_pdf
-
-URL = "https://example.org/rooms"
-
-
-def test_a_field_with_an_address_is_a_link() -> None:
-    document = docx.Document()
-    paragraph = document.add_paragraph("See ")
-    begin, between, end = (f'<w:fldChar w:fldCharType="{kind}"/>' for kind in ("begin", "separate", "end"))
-    link, rest = f'<w:instrText> HYPERLINK "{URL}" </w:instrText>', '<w:t xml:space="preserve"> today.</w:t>'
-    for xml in (begin, link, between, "<w:t>the rooms</w:t>", end, rest):
-        paragraph._p.append(element(f"<w:r>{xml}</w:r>"))
-    assert text_in("docx", saved(document)) == f"See [the rooms]({URL}) today."
-
-
-def test_links_of_odt_and_slides_and_cells_are_written() -> None:
-    link = f'<text:a xmlns:xlink="http://www.w3.org/1999/xlink" xlink:href="{URL}">the rooms</text:a>'
-    assert text_in("odt", odt_file(f"<text:p>See {link}.</text:p>")) == f"See [the rooms]({URL})."
-    deck = pptx.Presentation()
-    frame = deck.slides.add_slide(deck.slide_layouts[6]).shapes.add_textbox(0, 0, 4_000_000, 500_000).text_frame
-    run = frame.paragraphs[0].add_run()
-    run.text, run.hyperlink.address = "the rooms", URL
-    assert f"[the rooms]({URL})" in text_in("pptx", saved(deck))
-    book = openpyxl.Workbook()
-    book.active["A1"], book.active["A2"] = "Page", "the rooms"
-    book.active["A2"].hyperlink = URL
-    assert f"| [the rooms]({URL}) |" in text_in("xlsx", saved(book))
+from tests.support.office_files import repacked, saved, text_in
 
 
 @pytest.mark.parametrize(
@@ -92,8 +62,7 @@ def two_sheets() -> bytes:
 def two_slides() -> bytes:
     deck = pptx.Presentation()
     for text in ("first slide", "second slide"):
-        slide = deck.slides.add_slide(deck.slide_layouts[6])
-        slide.shapes.add_textbox(0, 0, 4_000_000, 500_000).text_frame.text = text
+        deck.slides.add_slide(deck.slide_layouts[6]).shapes.add_textbox(0, 0, 4_000_000, 500_000).text_frame.text = text
     return saved(deck)
 
 
@@ -110,32 +79,3 @@ def test_a_damaged_or_missing_part_costs_only_itself(
 ) -> None:
     found = read_document(kind, repacked(body, parts={part: content}), plain=False)
     assert kept in found.text and found.missing
-
-
-@pytest.mark.parametrize(
-    ("matrix", "places"),
-    [
-        ("0 1 -1 0", ((200, 100), (220, 100))),
-        ("0 -1 1 0", ((220, 700), (200, 700))),
-        ("-1 0 0 -1", ((500, 100), (500, 120))),
-    ],
-)
-def test_text_that_is_turned_is_read_in_its_own_direction(matrix: str, places: Any) -> None:
-    texts = ("The guild of the watchmakers", "issued this letter in May")
-    lines = zip(places, texts, strict=True)
-    content = "".join(f"BT /F 12 Tf {matrix} {x} {y} Tm ({text}) Tj ET\n" for (x, y), text in lines)
-    assert text_in("pdf", drawn_pdf(content)).split() == " ".join(texts).split()
-
-
-def test_drawn_rules_make_a_table_of_wrapped_cells() -> None:
-    rules = [f"{x} 600 m {x} 700 l S\n" for x in (50, 200, 400)] + [
-        f"50 {y} m 400 {y} l S\n" for y in (600, 640, 680, 700)
-    ]
-    left = ((55, 685, "Room"), (55, 662, "North"), (55, 622, "South"))
-    right = ((205, 685, "Clock"), (205, 662, "a clock that"), (205, 648, "strikes twice"), (205, 622, "none"))
-    content = "".join(rules) + "".join(f"BT /F 11 Tf {x} {y} Td ({text}) Tj ET\n" for x, y, text in left + right)
-    assert "| North | a clock that strikes twice |" in text_in("pdf", drawn_pdf(content))
-
-
-def test_a_pdf_without_forms_has_no_fields() -> None:
-    assert text_in("pdf", pdf_file([[(60, 700, 12, "Plain text of a page.")]])) == "Plain text of a page."

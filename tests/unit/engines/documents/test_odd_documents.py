@@ -7,7 +7,6 @@ import pytest
 
 from gateway.engines.documents.reader import archive_kind
 from tests.support.office_files import docx_file, pptx_file, repacked, text_in
-from tests.support.pdfs import CATALOG, HELVETICA, PAGES, pdf_of, pdf_stream
 
 _WORD_MAIN = "wordprocessingml.document.main+xml"
 _SCHEMAS, _STRICT = "http://schemas.openxmlformats.org", "http://purl.oclc.org/ooxml"
@@ -45,23 +44,3 @@ def test_a_main_part_may_have_another_name() -> None:
     body = repacked(docx_file(), ("document.xml", "document2.xml"), parts={**parts, main: None, relations: None})
     assert archive_kind(body) == "docx"
     assert "The crane is under repair." in text_in("docx", body)
-
-
-def test_filled_in_fields_and_notes_of_a_pdf_are_read_and_letters_beside_the_page_are_not() -> None:
-    form = b"/Type/XObject/Subtype/Form/BBox[0 0 270 30]/Resources<</Font<</F 5 0 R>>>>"
-    page = b"<</Type/Page/Parent 2 0 R/MediaBox[100 100 700 900]/Annots[6 0 R 8 0 R]/Contents 4 0 R"
-    body = pdf_of(
-        [
-            CATALOG,
-            PAGES,
-            page + b"/Resources<</Font<</F 5 0 R>>>>>>",
-            pdf_stream(b"BT /F 12 Tf 130 800 Td (Name and place) Tj 5000 0 Td (beside the page) Tj ET"),
-            HELVETICA,
-            b"<</Type/Annot/Subtype/Widget/FT/Tx/T(name)/Rect[130 600 400 630]/AP<</N 7 0 R>>>>",
-            pdf_stream(b"BT /F 12 Tf 2 5 Td (Ada of Harbour Street) Tj ET", form),
-            b"<</Type/Annot/Subtype/FreeText/Rect[130 400 400 430]/AP<</N 9 0 R>>>>",
-            pdf_stream(b"BT /F 12 Tf 2 5 Td (checked on Monday) Tj ET", form),
-        ]
-    )
-    read = text_in("pdf", body, plain=True).split("\n\n")
-    assert read == ["Name and place", "Ada of Harbour Street", "checked on Monday"]

@@ -96,8 +96,7 @@ async def test_a_page_that_fails_does_not_stop_the_others_and_a_model_that_is_aw
 
 
 async def test_reading_ends_when_its_time_is_over(pool: ParsePool) -> None:
-    body = scanned_pdf(*[picture()] * 3)
-    page = await read(pool, Ocr(n2=1.0), body, "application/pdf", limit_s=2)
+    page = await read(pool, Ocr(n2=1.0), scanned_pdf(*[picture()] * 3), "application/pdf", limit_s=2)
     assert page["by_ocr"] == [1] and page["scanned"] == [2, 3] and "time" in page["unread"]
 
 

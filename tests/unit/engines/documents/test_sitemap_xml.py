@@ -116,17 +116,3 @@ async def test_a_sitemap_that_unpacks_to_too_much_is_skipped(tmp_path: Path) -> 
         site.pages["/sitemap.xml"] = (200, {}, gzip.compress(b" " * 20_000_000))
         data = await made.service.map(CrawlRequest(site.url + "/"), made.call())
     assert data["results"] == [site.url + "/"]
-
-
-@pytest.mark.slow  # a parse process
-async def test_a_map_takes_addresses_of_texts_and_feeds_and_relative_ones(tmp_path: Path) -> None:
-    site = Site({"/": page("Home", "The site has pages that no link leads to. " * 5)})
-    async with serving(site), engine(tmp_path, (site.address,)) as made:
-        named = "".join(f"Sitemap: {each}\n" for each in (f"{site.url}/list.txt", f"{site.url}/news.xml", "/rel.xml"))
-        item = f"<item><title>i</title><link>{site.url}/from-feed</link></item>"
-        site.pages["/robots.txt"] = (200, {}, f"{named}User-agent: *\nAllow: /".encode())
-        site.pages["/list.txt"] = (200, {"Content-Type": "text/plain"}, f"{site.url}/from-text\n".encode())
-        site.pages["/news.xml"] = (200, {}, f'<rss version="2.0"><channel>{item}</channel></rss>'.encode())
-        site.pages["/rel.xml"] = (200, {}, b"<urlset><url><loc>/from-relative</loc></url></urlset>")
-        data = await made.service.map(CrawlRequest(site.url + "/"), made.call())
-    assert {f"{site.url}/from-{each}" for each in ("text", "feed", "relative")} <= set(data["results"])

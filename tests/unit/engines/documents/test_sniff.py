@@ -8,30 +8,29 @@ import pytest
 from gateway.engines.documents.sniff import kind_of
 from gateway.engines.fetch.errors import Unreadable
 from tests.support.pdfs import drawn_pdf
-from tests.support.read_pages import content_of
+from tests.support.read_pages import content_of, page_of
 from tests.support.websites import Site
 from tests.unit.engines.crawl.test_traps import TEXT, text, why
 
 pytestmark = pytest.mark.slow  # a parse process for each test
 
 
-async def test_broken_encodings_and_markup_are_read_as_well_as_they_can_be(tmp_path: Path) -> None:
-    latin = f"<title>Caf\xe9</title><p>{TEXT} d\xe9j\xe0 vu</p>".encode("latin-1")
-    shift = f"<p>{'日本語の文章です。' * 20}</p>".encode("shift_jis")
-    site = Site(
-        {
-            "/undeclared": (200, {"Content-Type": "text/html"}, latin),
-            "/lying": (200, {"Content-Type": "text/html; charset=nonsense"}, latin),
-            "/sjis": (200, {"Content-Type": "text/html; charset=Shift_JIS"}, shift),
-            "/bom": (200, {"Content-Type": "text/html; charset=latin-1"}, f"\ufeff<p>{TEXT} déjà</p>".encode()),
-            "/nul": (200, {"Content-Type": "text/html"}, b"<p>\x00" + TEXT.encode() + b"\xff\xfe</p><table><tr><td>"),
-        }
-    )
-    assert (await text(site, tmp_path, "/undeclared"))["title"] == "Café"
-    assert "déjà vu" in (await text(site, tmp_path, "/lying"))["raw_content"]
-    assert "日本語の文章です" in (await text(site, tmp_path, "/sjis"))["raw_content"]
-    assert "déjà" in (await text(site, tmp_path, "/bom"))["raw_content"]
-    assert "gateways and crawlers" in (await text(site, tmp_path, "/nul"))["raw_content"]
+LATIN = f"<title>Caf\xe9</title><p>{TEXT} d\xe9j\xe0 vu</p>".encode("latin-1")
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "words"),
+    [
+        ("text/html", LATIN, "Café"),
+        ("text/html; charset=nonsense", LATIN, "déjà vu"),
+        ("text/html; charset=Shift_JIS", f"<p>{'日本語の文章です。' * 20}</p>".encode("shift_jis"), "日本語の文章です"),
+        ("text/html; charset=latin-1", f"\ufeff<p>{TEXT} déjà</p>".encode(), "déjà"),
+        ("text/html", b"<p>\x00" + TEXT.encode() + b"\xff\xfe</p><table><tr><td>", "gateways and crawlers"),
+    ],
+)
+def test_broken_encodings_and_markup_are_read_as_well_as_they_can_be(kind: str, body: bytes, words: str) -> None:
+    page = page_of(body, content_type=kind)
+    assert words in f"{page['title']} {page['content']}"
 
 
 @pytest.mark.parametrize(
@@ -46,8 +45,7 @@ async def test_broken_encodings_and_markup_are_read_as_well_as_they_can_be(tmp_p
     ],
 )
 async def test_other_kinds_of_text_are_read(tmp_path: Path, kind: str, body: bytes, shown: str) -> None:
-    site = Site({"/x": (200, {"Content-Type": kind}, body)})
-    assert (await text(site, tmp_path, "/x"))["raw_content"] == shown
+    assert (await text(Site({"/x": (200, {"Content-Type": kind}, body)}), tmp_path, "/x"))["raw_content"] == shown
 
 
 def pdf(title: bytes) -> bytes:

@@ -88,8 +88,7 @@ async def test_headers_do_not_go_over_plain_http_unless_that_is_allowed() -> Non
 async def test_headers_go_over_https(tmp_path: Path) -> None:
     seen: list[tuple[str, str | None]] = []
     authority = await asyncio.to_thread(PrivateAuthority, tmp_path)
-    context = await asyncio.to_thread(authority.server_context, "localhost")
-    named = await served(seen, ssl=context)
+    named = await served(seen, ssl=await asyncio.to_thread(authority.server_context, "localhost"))
     variables = {**os.environ, "SSL_CERT_FILE": str(authority.file)}
     asking = await asyncio.create_subprocess_exec(
         sys.executable, "-c", ASK, f"localhost:{named.port}", env=variables, stderr=asyncio.subprocess.PIPE

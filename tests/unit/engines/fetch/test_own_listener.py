@@ -49,8 +49,7 @@ def beside(
     listener: Site, allow: Sequence[str] = (), *, reads_docs: bool = True, **options: object
 ) -> AbstractAsyncContextManager[Fetcher]:
     """A fetcher that knows this listener as the gateway's own."""
-    own = OwnListener(f"127.0.0.1:{listener.port}", reads_docs=reads_docs)
-    return fetching(AddressPolicy(allow, own), **options)
+    return fetching(AddressPolicy(allow, OwnListener(f"127.0.0.1:{listener.port}", reads_docs=reads_docs)), **options)
 
 
 async def refused(fetcher: Fetcher, url: str) -> None:
@@ -68,9 +67,7 @@ async def test_the_documentation_can_be_read(listener: Site) -> None:
 
 @pytest.mark.parametrize("reads_docs", [True, False])
 @pytest.mark.parametrize("allow", [[], EVERYTHING])
-async def test_no_spelling_of_another_path_reaches_the_listener(
-    listener: Site, allow: list[str], reads_docs: bool
-) -> None:
+async def test_no_spelling_of_another_path_reaches_it(listener: Site, allow: list[str], reads_docs: bool) -> None:
     async with beside(listener, [*allow, listener.address], reads_docs=reads_docs) as fetcher:
         for host in own_hosts():
             for path in (*OTHER_PATHS, *NOT_EVEN_A_URL):

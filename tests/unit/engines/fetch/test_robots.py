@@ -50,8 +50,7 @@ class Source:
     async def fetch(self, url: str, *arguments: object) -> Fetched:
         self.urls.append(url)
         await self.gate.wait()
-        body = b"User-agent: *\nDisallow: /private"
-        return Fetched(url, self.status, "text/plain", body, MappingProxyType({}))
+        return Fetched(url, self.status, "text/plain", b"User-agent: *\nDisallow: /private", MappingProxyType({}))
 
 
 async def test_callers_at_once_share_one_fetch_and_the_rules_are_remembered() -> None:
@@ -100,8 +99,7 @@ async def read_rules(headers: dict[str, str], body: bytes) -> tuple[Robots, str]
 @pytest.mark.parametrize("is_packed", [False, True])
 @pytest.mark.parametrize("line", [b"# one of very many lines of words\n", b"Disallow: /listed\n"])
 async def test_of_a_file_that_is_too_long_the_first_part_counts(line: bytes, is_packed: bool) -> None:
-    head = b"User-agent: *\nDisallow: /private\n"
-    body = head + line * (6_000_000 // len(line)) + b"Disallow: /behind\n"
+    body = b"User-agent: *\nDisallow: /private\n" + line * (6_000_000 // len(line)) + b"Disallow: /behind\n"
     headers = {"Content-Encoding": "gzip"} if is_packed else {}
     robots, url = await read_rules(headers, gzip.compress(body) if is_packed else body)
     assert robots.known and not robots.allows(f"{url}/private")
@@ -132,6 +130,5 @@ async def test_a_compressed_file_without_an_end_and_without_output_is_given_up()
 async def test_a_rule_that_is_cut_at_the_limit_does_not_count() -> None:
     head = b"User-agent: *\nDisallow: /private\n"
     filler = b"#" * (MAX_BYTES - len(head) - 12) + b"\n"
-    body = head + filler + b"Disallow: /a-rule-of-which-only-the-slash-fits\n"
-    robots, url = await read_rules({}, body)
+    robots, url = await read_rules({}, head + filler + b"Disallow: /a-rule-of-which-only-the-slash-fits\n")
     assert robots.allows(f"{url}/open") and not robots.allows(f"{url}/private")

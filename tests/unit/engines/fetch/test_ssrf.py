@@ -99,13 +99,7 @@ async def test_a_page_cannot_lure_the_engine_inside(tmp_path: Path) -> None:
     """Links, refresh, canonical, base, icons, frames, sitemaps and robots.txt that point inside are not followed."""
     async with serving(Canary()) as canary, serving(Site()) as site:
         inside = canary.url
-        head = (
-            f'<base href="{inside}/"><link rel="canonical" href="{inside}/"><link rel="icon" href="{inside}/i.png">'
-            f'<meta property="og:image" content="{inside}/o.png"><link rel="next" href="{inside}/n">'
-        )
-        bait = f'<a href="{inside}/a">a</a><iframe src="{inside}/f"></iframe><img src="{inside}/p.png">'
-        body = f'<body><main>{"Words. " * 40}{bait}<a href="/x">x</a></main></body>'
-        site.pages["/"] = f"<html><head><title>T</title>{head}</head>{body}</html>"
+        site.pages["/"] = (GOLDEN / "page_that_lures_inside.html").read_text().replace("INSIDE", inside)
         site.pages["/refresh"] = f'<meta http-equiv="refresh" content="0; url={inside}/">'
         site.pages["/header"] = (200, {"Refresh": f"0; url={inside}/", "Content-Type": "text/html"}, b"")
         site.pages["/robots.txt"] = (302, {"Location": f"{inside}/robots.txt"}, b"")

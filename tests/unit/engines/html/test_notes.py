@@ -50,34 +50,6 @@ def test_a_note_is_read_wherever_it_stands(place: str, notes: str, mark: str) ->
 
 
 @pytest.mark.parametrize(
-    "note",
-    [
-        "<span class=inline-note title='By the log.'>1<span style='display:none'>By the log.</span></span>",
-        "<sup>1</sup><span hidden>By the log.</span>",
-        "<label for=s1>1</label><input type=checkbox id=s1><span class=sidenote>By the log.</span>",
-        "<sup title='By the log.'>1</sup>",
-        "<button popovertarget=p1>1</button><span popover id=p1>By the log.</span>",
-        "<a href='#'>1</a><span role=tooltip>By the log.</span>",
-    ],
-)
-def test_a_note_beside_its_number_stands_below_the_paragraph(note: str) -> None:
-    text = _read(f"<main>{_TEXT.format(note, '')}</main>")
-    assert "calm[^1] and the wind is low.\n\n[^1]: By the log.\n\nTickets" in text
-
-
-def test_what_stands_between_two_notes_belongs_to_the_first() -> None:
-    notes = "<h4>Notes</h4><p>1 By the log.</p><ul><li>May</li><li>June</li></ul><p>2 Against one vote.</p>"
-    text = _read(f"<main>{_TEXT.format('<sup>1</sup>', '<sup>2</sup>')}</main><div>{notes}</div>")
-    assert re.search(r"\[\^1\]: By the log\.\n\n- May\n- June\n\n\[\^2\]: Against", text)
-
-
-def test_numbers_without_notes_are_parted_from_their_words_and_powers_are_not() -> None:
-    text = _read(f"<main>{_TEXT.format('<sup>1</sup>', '<sup>2</sup>')}</main>")
-    assert "calm[1] and" in text and "mate[2], who" in text
-    assert "12 km2 of" in _read("<p>The lake has 12 km<sup>2</sup> of water and 10<sup>3</sup> boats on it.</p>")
-
-
-@pytest.mark.parametrize(
     "repeated",
     [
         "<p>a<sup>1</sup></p><p>1 b</p>",

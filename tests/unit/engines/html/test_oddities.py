@@ -26,3 +26,21 @@ def test_what_a_person_reads_is_in_the_markdown(part: str, patterns: str) -> Non
     text = f"\n{content_of(markup.replace('PROSE', _PROSE), 'https://canal.test/locks/')}\n"
     wrong = [line for line in patterns.splitlines() if (re.search(line[2:], text) is None) == (line[0] == "+")]
     assert not wrong, text
+
+
+def test_in_plain_text_a_formula_has_no_marks() -> None:
+    noted = "<math><semantics><mi>E</mi><annotation encoding='application/x-tex'>E</annotation></semantics></math>"
+    assert content_of(f"<p>So {noted} holds.</p>", format="text") == "So E holds."
+
+
+def test_formulas_inside_each_other_are_one() -> None:
+    nested = "<math>" * 300 + "<mi>x</mi>" + "</math>" * 300
+    assert content_of(f"<p>So {nested} holds.</p>") == "So $x$ holds."
+
+
+def test_only_so_many_frames_and_so_much_of_them_is_read() -> None:
+    frames = (f"<iframe srcdoc='<p>The boat number{at} leaves from the pier.</p>'></iframe>" for at in range(30))
+    text = content_of(_PAGE.replace("PROSE", _PROSE).format("".join(frames)))
+    assert "number19 " in text and "number20 " not in text
+    long = f"<iframe srcdoc='<p>The night boat</p>{'<b></b>' * 30_000}'></iframe>"
+    assert "night boat" not in content_of(_PAGE.replace("PROSE", _PROSE).format(long))

@@ -6,7 +6,7 @@ import pytest
 
 from gateway.engines.html.scripts import EmbeddedState, read_signs
 from gateway.engines.html.tree import parse
-from tests.support.read_pages import content_of, page_of
+from tests.support.read_pages import page_of
 
 PROSE = "The river rises in the hills behind the town and runs for forty miles. " * 8
 SCRIPT = "<script>" + "run();" * 200 + "</script>"
@@ -34,47 +34,10 @@ def test_a_page_needs_a_browser_if_it_has_few_words_and_a_sign_of_more(markup: s
     assert read_signs(parse(f"<html><body>{markup}</body></html>")).needs_browser(text) is needs
 
 
-def next_page(state: object) -> bytes:
-    data = json.dumps(state)
-    return f"<body><div id=__next></div><script id=__NEXT_DATA__ type=application/json>{data}</script></body>".encode()
-
-
-def test_the_state_of_next_is_read_instead_of_running_its_scripts() -> None:
-    post = {"title": "The river", "body": f"<p>{PROSE}</p><p>An end &amp; more of it.</p>"}
-    settings = {"className": "a b c d e f", "query": {"text": "these are five words only"}}
-    state = {"props": {"pageProps": {"post": post, **settings}}, "buildId": "x" * 40}
-    page = page_of(next_page(state))
-    assert page["content"].startswith("The river\n\nThe river rises")
-    assert "An end & more of it." in page["content"] and "five words" not in page["content"]
-    assert not page["needs_browser"]
-
-
-def test_a_product_in_the_state_of_an_empty_page_is_told_with_its_price_and_data() -> None:
-    weight = {"name": "Weight", "value": "410 g"}
-    product = {"name": "Alpine Shell Jacket", "price": {"amount": 219.5, "currency": "EUR"}, "attributes": [weight]}
-    story = "Three-layer shell for days above the tree line."
-    content = content_of(next_page({"product": product | {"description": story}}))
-    assert content.split("\n\n") == ["Alpine Shell Jacket", "219.5 EUR", "Weight: 410 g", story]
-
-
-@pytest.mark.parametrize("state", [{"a": {"name": "x" * 90, "value": 1}}, {"a": {"currency": "EUR", "value": True}}])
-def test_what_only_looks_like_a_pair_is_none(state: object) -> None:
-    assert content_of(next_page(state)) == ""
-
-
-def test_flight_data_is_read_element_by_element() -> None:
-    def element(tag: str, children: object) -> list[object]:
-        return ["$", tag, None, {"className": "not this class", "children": children}]
-
-    head = element("head", element("title", "not this one"))
-    paragraph = element("p", [PROSE, element("b", "bold words"), " end"])
-    body = element("main", [element("h1", "The great river"), paragraph])
-    rows = "0:" + json.dumps(element("html", [head, body])) + '\n1:I["chunk",["a"],"default"]\n2:T5,hello'
-    pieces = (json.dumps([1, rows[at : at + 100]]) for at in range(0, len(rows), 100))
-    pushes = "".join(f"<script>self.__next_f.push({piece})</script>" for piece in pieces)
-    text = EmbeddedState(parse(f"<html><body><script>self.__next_f=[]</script>{pushes}</body></html>")).text()
-    assert text.startswith("The great river\n\nThe river rises") and text.endswith("bold words end")
-    assert "not this" not in text
+def test_a_page_whose_state_holds_its_text_needs_no_browser() -> None:
+    state = json.dumps({"props": {"pageProps": {"text": PROSE}}})
+    script = f"<script id=__NEXT_DATA__ type=application/json>{state}</script>"
+    assert not page_of(f"<body><div id=__next></div>{script}</body>")["needs_browser"]
 
 
 @pytest.mark.slow
@@ -89,7 +52,10 @@ def test_data_of_any_form_is_read_in_bounded_time(state: str) -> None:
     assert isinstance(EmbeddedState(parse(markup)).text(), str)
 
 
-def test_a_page_with_text_of_its_own_keeps_it() -> None:
-    state = {"props": {"pageProps": {"text": "Another text that stands in the data of the page. " * 10}}}
-    body = next_page(state).replace(b"<div id=__next></div>", f"<main><p>{PROSE}</p></main>".encode())
-    assert "Another text" not in content_of(body)
+@pytest.mark.parametrize(("count", "needs"), [(1, True), (9, False)], ids=["a short text", "a long text"])
+def test_a_page_whose_text_for_browsers_without_scripts_is_long_needs_none(count: int, needs: bool) -> None:
+    text = "".join(
+        f"<p>The ferry number {at} sails from the pier to the island and back again.</p>" for at in range(count)
+    )
+    page = page_of(f"<title>Ferry</title><div id=root></div><script src=/a.js></script><noscript>{text}</noscript>")
+    assert f"number {count - 1}" in page["content"] and page["needs_browser"] is needs

@@ -4,6 +4,7 @@ html5lib's own cases are in no package of the registry, so these were written fr
 """
 
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,45 +14,9 @@ from gateway.engines.html.head import links_of, read_head
 from gateway.engines.html.tree import parse, raw_text, remove_all, text_of, text_size
 from tests.support.read_pages import content_of
 
-# Markup -> the tree inside `body`: tag(children), text in quotes.
-TREES = {
-    "<title>T</title><main><p>x</main>": "main(p('x'))",
-    "<title>T</title><my-app><p>x</my-app>": "my-app(p('x'))",
-    "<meta charset=utf-8><section>x": "section('x')",
-    "bare <b>text": "'bare ' b('text')",
-    "<html><body><p>a</body><body class=x><p>b</body></html>": "p('a') p('b')",
-    "<body><p>a</p></body></html><p>b": "p('a') p('b')",
-    "<body>a</body></html>b": "'ab'",
-    "<table>loose<tr><td>x</table>": "'loose' table(tbody(tr(td('x'))))",
-    "<table><tr><p>a</p><td>x</table>": "p('a') table(tbody(tr(td('x'))))",
-    "<table><tr><td>a<td>b<tr><td>c</table>": "table(tbody(tr(td('a') td('b')) tr(td('c'))))",
-    "<ul><li>a<li>b<ul><li>c</ul><li>d</ul>": "ul(li('a') li('b' ul(li('c'))) li('d'))",
-    "<dl><dt>a<dd>b<dt>c<dd>d</dl>": "dl(dt('a') dd('b') dt('c') dd('d'))",
-    "<p>a<p>b<div>c": "p('a') p('b') div('c')",
-    "<p>a<b>b<p>c": "p('a' b('b')) p(b('c'))",
-    "<b>1<p>2</b>3</p>": "b('1') p(b('2') '3')",
-    "<b>1<i>2</b>3</i>": "b('1' i('2')) i('3')",
-    "<a href=1>a<a href=2>b</a>": "a('a') a('b')",
-    "</p>x": "'x'",
-    "x</p>y": "'x' p() 'y'",
-    "x</br>y": "'x' br() 'y'",
-    "<h1>a<h2>b</h2>": "h1('a') h2('b')",
-    "<select><option>a<option>b</select>x": "select(option('a') option('b')) 'x'",
-    "<form>a<form>b</form>": "form('ab')",
-    "<button>a<button>b": "button('a') button('b')",
-    "<ruby>a<rt>b<rt>c</ruby>": "ruby('a' rt('b') rt('c'))",
-    "<svg><desc><p>x</p></desc></svg>y": "svg(desc(p('x'))) 'y'",
-    "<tr><td>x": "'x'",
-    "<DIV CLASS=a>x</DIV>": "div('x')",
-    "a<!-- b -->c<!--d": "'ac'",
-    "<p>&lt;b&gt; &amp;amp; &copy &notin;": "p('<b> &amp; © ∉')",
-    "<pre>\na\n</pre>": "pre('a\\n')",
-    "<plaintext><b>x</b>": "pre('<b>x</b>')",
-    "<noscript><p>x</p></noscript>": "p('x')",
-    "x<noscript><p>y</p></noscript>": "'x' noscript(p('y'))",
-    "<p><table><tr><td>x</table>": "p() table(tbody(tr(td('x'))))",
-    "<!doctype html><p>a<table><tr><td>x</table>": "p('a') table(tbody(tr(td('x'))))",
-}
+_CASES = Path(__file__).with_name("trees.txt").read_text("utf-8").removeprefix("#data\n").removesuffix("\n")
+TREES = dict(case.split("\n#body\n") for case in _CASES.split("\n\n#data\n"))
+"""As in html5lib's files: markup, and the tree inside `body`: tag(children), text in quotes."""
 
 
 def _shape(element: Any) -> str:
@@ -158,7 +123,6 @@ def test_the_texts_of_several_links_to_one_page_are_joined_up_to_a_bound() -> No
     sections = "".join(f"<li><a href='/a#s{at}'>Section {at}</a></li>" for at in range(2000))
     body = f"<a href='/a'>A</a><a href='/b'><img></a><a href='/b'>B</a><a href='/b#x'>B</a><ul>{sections}</ul>"
     root = parse(f"<title>t</title><body>{body}</body>")
-    head = read_head(root, "https://x.test/")
-    (first, text, _), second = links_of(root, None, head)
+    (first, text, _), second = links_of(root, None, read_head(root, "https://x.test/"))
     assert first == "https://x.test/a" and text.startswith("A; Section 0; Section 1; ") and len(text) < 1_300
     assert second == ["https://x.test/b", "B", False]

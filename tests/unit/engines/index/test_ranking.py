@@ -1,6 +1,7 @@
 """Ranking in an index: which page comes first, by its words, names, language and vectors, and what its score says."""
 
 import itertools
+import json
 from pathlib import Path
 
 import pytest
@@ -13,93 +14,17 @@ from gateway.engines.index.query import IndexHit, IndexQuery, QueryTerms, query_
 from gateway.engines.index.ranking import FITTING_SCORE, in_order
 from gateway.engines.index.sqlite_reader import SqliteReader
 from gateway.engines.index.store import PageIndex
+from tests.support.paths import GOLDEN
 from tests.support.searched import found_names, pages_of
 
-_OTHERS = [(f"other{n}", f"Wheels turn and engines follow, {n} at a time. " * 10) for n in range(12)]
-_QUOTED = [
-    ("repeating", "Constants that the function f is in cannot be non zero; a const rule may call the compiler."),
-    ("quoting", "The compiler says that it cannot call non-const function `make` in constants, as a rule."),
-    *[(f"other{n}", f"Nothing about that, number {n}.") for n in range(20)],
-]
-_MESSAGES = [
-    ("rare", "quota " * 3 + "is counted for every account."),
-    ("whole", "The message disk quota exceeded means that a user has written too much. " + "More text follows. " * 4),
-    *[(f"disk{n}", "A disk of an account has exceeded nothing and is well.") for n in range(4)],
-    *[(f"other{n}", "Engines turn and wheels follow them.") for n in range(12)],
-]
-_MANUAL = "This section of the manual is about something else, which takes a few words to tell. " * 6
-_STALLED = [
-    ("numbers", "Release 31 of 2024-05-06 fixed 17 defects, 42 of them old, 17 new and 31 reported by 99 users."),
-    ("answer", "When the queue is stalled, nothing is delivered. " + _MANUAL),
-    *[(f"other{n}", f"The queue of wheels turns, {n} at a time.") for n in range(12)],
-]
-_BOATS = [
-    ("boats", "\n\n".join(f"## {part}\n\n" + f"{part} are kept, as {part} of every size are. " * 25
-                          for part in ("Sails", "Anchors", "Keels"))),
-    ("rope", "Sails are tied to anchors and keels by ropes. " + "Ropes are long. " * 50),
-    *_OTHERS,
-]  # fmt: skip
-_TIDES = [
-    ("short", f"{'Ebb and flow are told here. ' * 22}The tide turns amber."),
-    (
-        "manual",
-        "\n\n".join(f"## Part {n}\n\n{'Ebb and flow are told here. ' * 40}The tide turns amber." for n in "123"),
-    ),
-    *[(f"other{n}", f"Wheels turn and engines follow, {n} at a time.") for n in range(12)],
-]
-_UNPARTED = [
-    ("korean", "삭제한 파일을 복원하려면 백업 목록에서 날짜를 선택하십시오."),
-    ("japanese", "使用量が増え続ける場合はメモリリークの可能性があります。"),
-    ("japanese2", "変更を別のブランチに取り込むにはマージを使います。"),
-    ("japanese3", "東京の天気は晴れです"),
-    ("chinese", "如果端口已被占用,启动容器时会报错。"),
-    ("chinese2", "网关保护语言模型的安全"),
-]
-_FOREIGN = [
-    ("удаление", "Удалить старые пакеты можно командой, которая читает список установленных программ."),
-    ("печать", "Принтер печатает документы, если драйвер установлен в системе."),
-    ("partition", "Wie man eine Festplatte in Bereiche teilt, und was mit den Daten auf der alten Platte geschieht."),
-    ("zeit", "Die Zeitzone wird mit diesem Befehl eingestellt, und die Uhr der anderen Systeme bleibt stehen."),
-    ("fuseau", "Pour changer de fuseau horaire, il faut lancer la commande qui configure les paquets, en console."),
-    ("αρχεία", "Τα αρχεία του συστήματος διαγράφονται με μία εντολή."),
-    *[(f"english{n}", f"The printer and the disk, the system and its packages, {n} at a time.") for n in range(12)],
-]
+RANKINGS = json.loads((GOLDEN / "search_rankings.json").read_text("utf-8"))
+"""By a rule, pages by their names, and queries with the names of the pages that are found first."""
 
 
-@pytest.mark.parametrize(
-    ("pages", "query", "first"),
-    [
-        # A page that quotes a message, or has it whole, comes before one that repeats its words or the rarest of them.
-        (_QUOTED, "cannot call non-const function `f` in constants", ["quoting", "repeating"]),
-        (_MESSAGES, "disk quota exceeded", ["whole"]),
-        # A message is found by what it always says.
-        (_STALLED, "2024-05-06 17:31:42 [99] error: 31 17 42 99: queue stalled", ["answer"]),
-        # For a sentence the whole page counts beside its best passage.
-        (_BOATS, "what are the sails and the anchors and the keels for", ["boats"]),
-        (_BOATS, "sails anchors keels", ["rope"]),
-        # A page of one passage is not behind for the passages that it has not.
-        (_TIDES, "amber tide", ["short"]),
-        # Pages without Latin words are found in each way of writing.
-        (_UNPARTED, "삭제한 파일 복원", ["korean"]),
-        (_UNPARTED, "ﾒﾓﾘﾘｰｸ", ["japanese"]),
-        (_UNPARTED, "ブランチ", ["japanese2"]),
-        (_UNPARTED, "端口被占用", ["chinese"]),
-        (_UNPARTED[3:], "语言模型", ["chinese2"]),
-        (_UNPARTED[3:], "天気", ["japanese3"]),
-        # Other forms of words are found in other languages.
-        (_FOREIGN, "удаления старого пакета", ["удаление"]),
-        (_FOREIGN, "установка драйверов принтера", ["печать"]),
-        (_FOREIGN, "Festplatten teilen", ["partition"]),
-        (_FOREIGN, "Befehle für Zeitzonen einstellen", ["zeit"]),
-        (_FOREIGN, "commandes de la configuration des paquets", ["fuseau"]),
-        (_FOREIGN, "διαγραφή αρχείου", ["αρχεία"]),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-async def test_the_page_that_answers_is_first(
-    tmp_path: Path, pages: list[tuple[str, str]], query: str, first: list[str]
-) -> None:
-    assert (await found_names(tmp_path, pages, query))[: len(first)] == first
+@pytest.mark.parametrize(("rule", "query"), [(rule, query) for rule in RANKINGS for query in RANKINGS[rule]["first"]])
+async def test_the_page_that_answers_is_first(tmp_path: Path, rule: str, query: str) -> None:
+    first = RANKINGS[rule]["first"][query]
+    assert (await found_names(tmp_path, list(RANKINGS[rule]["pages"].items()), query))[: len(first)] == first
 
 
 _COMMON = [
@@ -161,9 +86,7 @@ async def test_the_scores_of_two_queries_add_up_to_those_of_one_for_all_words(in
     assert {row: first.get(row, 0) + more.get(row, 0) for row in first | more} == pytest.approx(whole)
 
 
-async def test_a_score_does_not_depend_on_the_number_of_results(
-    index: PageIndex, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_score_is_the_same_for_any_number_of_results(index: PageIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     """A lower page that fits better lifts the score of the first, also where it is not shown."""
     fits = itertools.cycle((0.1, 0.3, 0.5, 0.5, 0.5))
     monkeypatch.setattr(ranking, "_fit", lambda hit, page, asked: next(fits))

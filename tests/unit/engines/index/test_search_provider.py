@@ -40,8 +40,7 @@ def test_ten_whole_passages_below_ordinary_headings_are_read_to_their_end() -> N
 
 async def test_an_excerpt_has_words_from_within_what_is_read_and_none_from_beyond() -> None:
     content = f"{FILLER * 40}\n\nThe zebra stands here. {FILLER * 40}"
-    near = hit(content, Passage(0, len(content), ()))
-    assert "The zebra stands here." in (await found(near))["content"]
+    assert "The zebra stands here." in (await found(hit(content, Passage(0, len(content), ()))))["content"]
     text = f"{FILLER}\n\n" * 400
     beyond = f"{text}The zebra stands here."
     assert len(text) > _READ_CHARS

@@ -77,9 +77,7 @@ async def test_words_of_pages_that_the_caller_may_not_see_are_never_proposed(ind
     assert found == ["own"] and "Searched for" not in note
 
 
-async def test_in_a_long_query_no_more_words_are_judged_than_are_looked_up(
-    index: PageIndex, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_no_more_words_are_judged_than_are_looked_up(index: PageIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     counted: list[int] = []
 
     def counts(self: SqliteReader, words: Sequence[str], limit: int) -> dict[str, int]:

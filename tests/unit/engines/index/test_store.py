@@ -106,9 +106,7 @@ async def test_removing_takes_one_page_or_all_below_a_folder(index: PageIndex) -
     assert await found(index, "words") == []
 
 
-async def test_a_key_finds_its_few_old_pages_among_very_many_of_others(
-    index: PageIndex, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_key_finds_its_old_page_among_many_of_others(index: PageIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     for limit in ("large", "row_budget"):
         monkeypatch.setattr(SqliteReader, limit, 10)
     await index.add([stored("a.test/mine", TEXT, "few", fetched_at=time.time() - 1_000)])

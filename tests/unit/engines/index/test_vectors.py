@@ -100,9 +100,7 @@ async def test_vectors_wait_while_pages_are_read_and_words_find_the_page_meanwhi
 
 
 @pytest.mark.slow
-async def test_vectors_that_are_due_are_made_beside_pages_that_are_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_due_vectors_are_made_beside_pages_that_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gateway.engines.index.vectors._LATEST_S", 0.1)
     async with opened(tmp_path, quiet_s=lambda: 0.0) as (index, _):
         await index.add([page("one", "first text")])

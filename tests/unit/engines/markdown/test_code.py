@@ -8,7 +8,6 @@ from tests.support.read_pages import content_of
 
 _LINES = ["def weigh(hive):", "    total = [1, 2, 3]", "", "    return total", "print(weigh(7))"]
 _CODE = "\n".join(_LINES).replace("3", "<b class=n>3</b>")
-_COUNT = "\n".join(str(at + 1) for at in range(len(_LINES)))
 _NUMBERS = {
     "none": "{1}",
     "unselectable": "<span style='width:3em;user-select: none'> {0} </span>{1}",
@@ -42,39 +41,6 @@ def test_lines_of_code_stay_and_their_numbers_go(numbers: str, block: str) -> No
     lines = [_NUMBERS[numbers].format(at, line or empty) for at, line in enumerate(_CODE.split("\n"), 1)]
     found = [re.sub(r"(?m) +$", "", code) for _, code in _codes(start + between.join(lines) + end)]
     assert found == ["\n".join(_LINES)]
-
-
-_ROWS = "".join(f"<tr><td>{at}<td><pre>{line}</pre>" for at, line in enumerate(_LINES, 1))
-
-
-@pytest.mark.parametrize(
-    "block",
-    [
-        f"<table><tr><td><pre>{_COUNT}</pre><td><pre>{_CODE}</pre></table>",
-        f"<table>{_ROWS}</table>",
-        f"<pre><div class=a>{_COUNT}\n</div><div class=b>{_CODE}</div></pre>",
-        f"<pre><div>{_COUNT.replace(chr(10), '<br>')}</div><code>{_CODE}</code></pre>",
-        f"<pre><div class=bar>weigh.py</div><code>{_CODE}</code></pre>",
-        f"<pre><code>{_CODE}</code><div role=tooltip>Copied!</div></pre>",
-        f"<pre><button>Copy</button><code>{_CODE}<span class=tooltip>Copied</span></code></pre>",
-    ],
-)
-def test_gutters_bars_and_tooltips_are_no_code(block: str) -> None:
-    assert [code for _, code in _codes(block)] == ["\n".join(_LINES)]
-
-
-@pytest.mark.parametrize(
-    "block",
-    [
-        f"<pre><div>Python</div><code>{_CODE}</code></pre>",
-        f"<pre><code><div><span>python</span><button>Copy</button></div><div>{_CODE}</div></code></pre>",
-        f"<figure class='highlight python'><table><tr><td><pre>{_COUNT}</pre><td><pre>{_CODE}</pre></table></figure>",
-        f"<pre language='python'>{_CODE}</pre>",
-        f"<pre><code class='hljs language-python' style='white-space:pre'>{_CODE}</code></pre>",
-    ],
-)
-def test_the_language_of_code_is_told_from_its_box_or_its_bar(block: str) -> None:
-    assert _codes(block) == [("python", "\n".join(_LINES))]
 
 
 @pytest.mark.parametrize("code", ["1\n2\n3", "python\nprint(1)", "[\n1,\n2\n]", "7 bees\n9 hives", "$ ls\n3"])

@@ -255,9 +255,7 @@ def test_a_browser_that_was_installed_meanwhile_is_found(tmp_path: Path, monkeyp
 
 
 @pytest.mark.slow
-async def test_a_process_without_a_browser_says_so_and_is_not_started_again_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_process_without_a_browser_says_so_and_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     process = RenderProcess(ProcessSettings(None, tmp_path / "own.sock", chromium="no-such-browser"))
     launch = AsyncMock(wraps=process._launch)
     monkeypatch.setattr(process, "_launch", launch)

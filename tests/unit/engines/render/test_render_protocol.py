@@ -17,8 +17,7 @@ from gateway.engines.render.tab import MAX_POSTED_BYTES, read_paused
 def connected(answer: bytes = b"") -> tuple[asyncio.StreamReader, Connection]:
     """A connection, and its reading end, where `answer` comes after each command that is written."""
     source = asyncio.StreamReader()
-    sink = Mock(write=lambda data: source.feed_data(answer) if answer else None)
-    return source, Connection(source, sink)
+    return source, Connection(source, Mock(write=lambda data: source.feed_data(answer) if answer else None))
 
 
 async def test_a_command_is_answered_refused_or_given_up() -> None:
@@ -132,8 +131,7 @@ def test_a_frame_that_is_too_large_is_not_sent() -> None:
 
 
 def test_the_memory_of_a_process_group_is_counted() -> None:
-    sizes = browser.private_bytes(os.getpgrp())
-    assert sizes[os.getpid()] > 1_000_000
+    assert browser.private_bytes(os.getpgrp())[os.getpid()] > 1_000_000
     assert not is_renderer(os.getpid()) and not is_renderer(0)
 
 

@@ -24,8 +24,7 @@ TEXT = {"Content-Type": "text/plain"}
 async def asking(
     site: Site, document: Fetched, *, limits: PageLimits | None = None, robots: bool = False, own: str = ""
 ) -> AsyncIterator[PageRequests]:
-    listener = OwnListener(own, reads_docs=True) if own else None
-    wide = Fetcher(AddressPolicy([site.address], listener), "test-agent")
+    wide = Fetcher(AddressPolicy([site.address], OwnListener(own, reads_docs=True) if own else None), "test-agent")
     narrow = wide.public_only()
     reaches = [Reach(each, RobotsCache(each, "test-agent") if robots else None) for each in (narrow, wide)]
     requests = PageRequests(document, (reaches[0], reaches[1]), HostSlots(6), "key1", limits or PageLimits())
@@ -167,9 +166,7 @@ async def test_no_page_reads_the_operations_listener(site: Site) -> None:
         (PageLimits(documents=2), "Document", 2),
     ],
 )
-async def test_requests_bytes_and_documents_of_a_page_are_bounded(
-    site: Site, limits: PageLimits, kind: str, answered: int
-) -> None:
+async def test_what_a_page_asks_for_is_bounded(site: Site, limits: PageLimits, kind: str, answered: int) -> None:
     async with asking(site, page(site.url + "/", public=False), limits=limits) as requests:
         path = "/" if kind == "Document" else "/data"
         got = [await requests.answer(ask(f"{site.url}{path}?{at}", kind), b"") for at in range(5)]

@@ -84,8 +84,7 @@ def test_the_parts_that_are_listed_are_together_the_page_and_each_fits() -> None
 
 def test_sections_too_many_to_list_are_listed_together() -> None:
     text = "# Options\n\n" + "".join(f"## option{n}\n\n{WORDS}\n\n" for n in range(900))
-    sections = sections_of(text, [])
-    entries = outline(text, sections, (0, len(text)), 80_000, 40)
+    entries = outline(text, sections_of(text, []), (0, len(text)), 80_000, 40)
     assert 20 <= len(entries) <= 42 and "option0 … option" in entries[0]["heading"]
     assert sum(entry["chars"] for entry in entries) >= len(text) - 40
 

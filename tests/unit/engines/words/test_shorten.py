@@ -19,15 +19,13 @@ def test_a_cut_falls_at_a_paragraph_and_before_code_that_comes_late() -> None:
 
 @pytest.mark.parametrize("before", ["", "# Big c\n\n", "Intro:\n"])
 def test_code_that_makes_up_the_text_is_given_as_far_as_it_fits(before: str) -> None:
-    text = before + "```python\n" + "x = 1\n" * 200 + "```\n\nAfter."
-    short = shorten(text, 100)
+    short = shorten(before + "```python\n" + "x = 1\n" * 200 + "```\n\nAfter.", 100)
     assert short == before + "```python\n" + "x = 1\n" * short.count("x = 1") + "```\n\n" + MARK
     assert 100 - len("x = 1\n") < len(short) <= 100
 
 
 def test_a_fence_that_ends_within_the_room_is_kept_whole() -> None:
-    text = "```sh\nmake\n```\n" + "Words after it go on and on. " * 20
-    short = shorten(text, 60)
+    short = shorten("```sh\nmake\n```\n" + "Words after it go on and on. " * 20, 60)
     assert short.startswith("```sh\nmake\n```\nWords after") and short.count("```") == 2
 
 
@@ -48,8 +46,7 @@ def test_a_fence_that_ends_within_the_room_is_kept_whole() -> None:
     ],
 )
 def test_a_fence_is_closed_by_its_own_marker_inside_what_holds_it(opening: str, line: str, closing: str) -> None:
-    text = f"{opening}\n" + f"{line}\n" * 200 + f"{closing}\n\nAfter."
-    short = shorten(text, 120)
+    short = shorten(f"{opening}\n" + f"{line}\n" * 200 + f"{closing}\n\nAfter.", 120)
     assert short.startswith(opening) and short.endswith(f"{line}\n{closing}\n\n{MARK}") and len(short) <= 120
     assert open_fences(short) == 0 and len(fences(short)) == 1 and MARK not in fences(short)[0].content
 
@@ -59,8 +56,7 @@ def test_a_fence_is_closed_by_its_own_marker_inside_what_holds_it(opening: str, 
 )
 def test_what_only_looks_like_an_open_fence_is_not_closed(start: str) -> None:
     line = "words go on here\n"
-    lines = (100 - len(start) - len(MARK)) // len(line)
-    assert shorten(start + line * 50, 100) == start + line * lines + "\n" + MARK
+    assert shorten(start + line * 50, 100) == start + line * ((100 - len(start) - len(MARK)) // len(line)) + "\n" + MARK
 
 
 def test_a_fence_never_closed_and_one_long_line_of_code_are_cut_all_the_same() -> None:

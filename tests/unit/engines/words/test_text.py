@@ -110,3 +110,10 @@ def test_words_are_counted_up_to_a_bound(text: str, most: int, count: int) -> No
 
 def test_texts_with_blanks_have_no_words_beyond_those() -> None:
     assert words.unparted_words("The river had risen, c'était déjà tard, уже поздно") == 0
+
+
+def test_stems_and_bigrams() -> None:
+    stem = words.stem
+    assert stem("crawling") == stem("crawled") == stem("crawls") and stem("caches") == stem("cache")
+    assert words.terms("The crawler's caches") == [stem("crawler"), stem("caches")]
+    assert words.bigrams("语言模型 x 中") == ["语言", "言模", "模型", "中"]

@@ -134,14 +134,12 @@ def test_lines_without_a_grid_are_given_back() -> None:
     rows = ("one line", "another")
     uneven = [line(rows[0], 0), line(rows[1], 1), replace(line("x", 1), rect=Rect(LEFT, 71, LEFT + 9, 83))]
     block = PageBlock("code", Rect(LEFT, TOP, 300, 90), uneven, pitch=2.0)
-    page = numpy.repeat(drawn(rows)[:, :, None], 3, axis=2)
-    assert read_block(page, block, uneven, [], nothing) == uneven
+    assert read_block(numpy.repeat(drawn(rows)[:, :, None], 3, axis=2), block, uneven, [], nothing) == uneven
 
 
 def test_the_sides_of_a_panel_are_painted_over() -> None:
     image = Image.new("L", (200, 100), 244)
     ImageDraw.Draw(image).rectangle((20, 20, 180, 80), outline=150)
     gray = numpy.asarray(image)
-    panel = Rect(20.5, 20.5, 180.5, 80.5)
-    assert int(without_sides(gray, [panel], Rect(30, 30, 90, 50)).min()) == 244
+    assert int(without_sides(gray, [Rect(20.5, 20.5, 180.5, 80.5)], Rect(30, 30, 90, 50)).min()) == 244
     assert without_sides(gray, [], Rect(30, 30, 90, 50)) is gray

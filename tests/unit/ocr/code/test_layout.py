@@ -160,8 +160,7 @@ def test_boxes_go_back_to_the_image_as_it_came(turns: int) -> None:
     page: numpy.ndarray = numpy.zeros((300, 500), numpy.uint8)
     page[30:60, 400:450] = 1
     rows, columns = numpy.nonzero(numpy.rot90(page, turns))
-    rect = Rect(columns.min(), rows.min(), columns.max() + 1, rows.max() + 1)
-    box = Warp(500, 300, turns).box(rect)
+    box = Warp(500, 300, turns).box(Rect(columns.min(), rows.min(), columns.max() + 1, rows.max() + 1))
     assert box == pytest.approx((400 / 500 * 999, 30 / 300 * 999, 450 / 500 * 999, 60 / 300 * 999), abs=1)
 
 
@@ -202,5 +201,4 @@ def test_words_part_at_wide_gaps_near_where_they_are_expected() -> None:
     letters = [(10, 12), (22, 24), (34, 41), (51, 53), (63, 70), (80, 82)]
     assert choose_gaps(letters, [36.0, 68.0], 20) == [(34, 41), (63, 70)]
     assert choose_gaps([(10, 15)], [12.0, 40.0], 20) is None
-    even = [(10, 13), (30, 33), (50, 53), (70, 73)]
-    assert choose_gaps(even, [33.0, 70.0], 20) == [(30, 33), (70, 73)]
+    assert choose_gaps([(10, 13), (30, 33), (50, 53), (70, 73)], [33.0, 70.0], 20) == [(30, 33), (70, 73)]

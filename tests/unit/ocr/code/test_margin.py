@@ -20,8 +20,7 @@ def boxes(x: float, width: float, rows: range) -> list[Line]:
 
 def test_short_lines_that_end_at_one_place_in_nearly_every_row_are_numbers_beside_code() -> None:
     run, numbers = boxes(100, 200, range(3, 9)), boxes(40, 20, range(12))
-    files = boxes(0, 35, range(0, 12, 5))
-    assert number_column(run, [*run, *numbers, *files], PITCH) == numbers
+    assert number_column(run, [*run, *numbers, *boxes(0, 35, range(0, 12, 5))], PITCH) == numbers
     assert number_column(run, [*run, *numbers[:4]], PITCH) == []
     ragged = [replace(number, rect=number.rect._replace(x2=45.0 + 4 * n)) for n, number in enumerate(numbers)]
     assert number_column(run, [*run, *ragged], PITCH) == []
@@ -29,8 +28,7 @@ def test_short_lines_that_end_at_one_place_in_nearly_every_row_are_numbers_besid
 
 def test_a_block_reaches_as_far_as_its_numbers_and_no_further_left() -> None:
     numbers, short = boxes(40, 20, range(12)), boxes(100, 10, range(9, 12))
-    column = hull([number.rect for number in numbers])
-    grown = rows_beside(column, [*numbers, *short], Rect(0, 60, 300, 180))
+    grown = rows_beside(hull([number.rect for number in numbers]), [*numbers, *short], Rect(0, 60, 300, 180))
     assert (grown.x1, grown.y2) == (40, short[-1].rect.y2)
 
 

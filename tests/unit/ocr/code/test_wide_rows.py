@@ -22,8 +22,7 @@ def test_an_underscore_is_known_by_how_low_it_is_in_letters_however_far_apart_ro
 
 def test_data_in_quotation_marks_has_a_grid_though_each_word_lacks_its_comma() -> None:
     numbers = [Run(0, 3, str(number)) for number in range(100, 108)]
-    data = [Run(5, 14, '"SystemError"') for _ in numbers]
-    assert _is_grid_of([*numbers, *data])
+    assert _is_grid_of([*numbers, *(Run(5, 14, '"SystemError"') for _ in numbers)])
     assert not _is_grid_of([*numbers, *(Run(5, 20, '"SystemError"') for _ in numbers)])
 
 

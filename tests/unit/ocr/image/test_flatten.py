@@ -53,8 +53,7 @@ def test_boxes_go_back_to_the_photograph() -> None:
     matrix = sheet_matrix(photograph(), lines)
     frame = Warp(*SIZE, bent=numpy.linalg.inv(matrix))
     for line, flat in zip(lines, moved(lines, matrix), strict=True):
-        box = frame.box(flat.rect)
-        assert math.dist(box, [v / SIZE[n % 2] * 999 for n, v in enumerate(line.rect)]) < 12
+        assert math.dist(frame.box(flat.rect), [v / SIZE[n % 2] * 999 for n, v in enumerate(line.rect)]) < 12
 
 
 def test_a_card_on_a_screen_a_page_without_surroundings_and_text_off_the_sheet_stay() -> None:

@@ -66,8 +66,7 @@ def test_a_ground_that_fades_from_dark_to_middle_gray_is_one_region() -> None:
 
 
 def test_the_median_sought_in_strips_is_that_of_the_whole_page() -> None:
-    random = numpy.random.default_rng(5)
-    gray = random.integers(0, 256, (230, 170), numpy.uint8)
+    gray = numpy.random.default_rng(5).integers(0, 256, (230, 170), numpy.uint8)
     band = numpy.zeros_like(gray)
     band[0:9, 3:40] = band[60:140, 100:170] = band[220:, :12] = 1
     whole = band & (cv2.medianBlur(gray, EDGE_WINDOW) < MIDDLE)

@@ -67,5 +67,4 @@ def test_cards_that_only_a_soft_shadow_lifts_from_a_white_page_are_panels() -> N
     draw = ImageDraw.Draw(image)
     for box in boxes:
         draw.rounded_rectangle(box, 8, fill=255)
-    lines = [line for box in boxes for line in rows_in(box)]
-    assert near(panels(image.convert("RGB"), lines), boxes)
+    assert near(panels(image.convert("RGB"), [line for box in boxes for line in rows_in(box)]), boxes)

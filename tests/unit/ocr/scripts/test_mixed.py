@@ -1,12 +1,16 @@
 """Lines in scripts that the models do not know: read with language data, or left out and named; others stay."""
 
+import json
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from gateway.geometry.boxes import Line, Rect
 from gateway.ocr.scripts import mixed as guess
 from gateway.ocr.scripts import tesseract as packs
 from gateway.ocr.scripts.mixed import LACKING_FIT, is_suspect, resolve, sample_of
+from tests.support.paths import GOLDEN
 
 CYRILLIC = "KopeHOBata nanKa He Moxe Aa ce npevMeHyBa"
 """What the first reader makes of Bulgarian."""
@@ -18,8 +22,7 @@ BULGARIAN = {1: "Коренната папка не може да се прем�
 
 
 def line(text: str, number: int, fit: float = 0.99) -> Line:
-    rect = Rect(10, 30.0 * number, 400, 30.0 * number + 20)
-    return Line(rect, text=text, score=fit, fit=fit, is_read=True)
+    return Line(Rect(10, 30.0 * number, 400, 30.0 * number + 20), text=text, score=fit, fit=fit, is_read=True)
 
 
 class Reader(packs.Tesseract):
@@ -54,14 +57,6 @@ def test_sure_lines_are_not_suspect_and_doubtful_ones_are() -> None:
     assert is_suspect([line(VIETNAMESE, number) for number in range(3)])
 
 
-def test_without_language_data_the_text_is_left_out_and_the_package_named() -> None:
-    lines = [line(LATIN, 0), *(line(CYRILLIC, number, 0.7) for number in (1, 2))]
-    resolved = resolve(lines, None, None)
-    assert [each.text for each in resolved.lines] == [LATIN, "", ""]
-    [(script, warning)] = resolved.unreadable
-    assert script == "Cyrillic" and "ocr-scripts" in warning and "tesseract-ocr-rus" in warning
-
-
 def test_lines_are_read_by_the_data_that_reads_them_best_and_others_stay() -> None:
     lines = [line(LATIN, 0), *(line(CYRILLIC, number, 0.7) for number in (1, 2))]
     reader = Reader(BULGARIAN, "rus", "ell", "tha")
@@ -76,23 +71,8 @@ def test_a_clear_guess_is_not_given_up_for_data_that_is_surer_of_lines_that_were
             fit = 0.74 if pack.language == "tha" else 0.65
             return Line(rect, text="ปลาฝญ" if pack.language == "tha" else "ООО ОВО", fit=fit, is_read=True)
 
-    lines = [line(CYRILLIC, number, 0.7) for number in (1, 2)]
-    resolved = resolve(lines, None, Unsure(BULGARIAN, "rus", "ukr", "tha"))
+    resolved = resolve([line(CYRILLIC, number, 0.7) for number in (1, 2)], None, Unsure(BULGARIAN, "rus", "ukr", "tha"))
     assert [each.text for each in resolved.lines] == list(BULGARIAN.values())
-
-
-def test_latin_words_that_the_first_reader_saw_too_do_not_speak_against_a_script() -> None:
-    texts = dict.fromkeys((1, 2), "Сервер PostgreSQL Harbour Street office ответил")
-    lines = [line("KopeHOBata PostgreSQL Harbour Street office nanKa", number, 0.7) for number in (1, 2)]
-    resolved = resolve(lines, None, Reader(texts, "rus"))
-    assert [each.text for each in resolved.lines] == list(texts.values()), "two letters in five are Cyrillic"
-
-
-def test_text_that_the_installed_data_cannot_read_is_left_out_without_naming_its_package() -> None:
-    resolved = resolve([line(CYRILLIC, number, 0.7) for number in (1, 2)], None, Reader({}, "rus"))
-    assert [each.text for each in resolved.lines] == ["", ""]
-    [(_, warning)] = resolved.unreadable
-    assert "could not be read" in warning and "package" not in warning
 
 
 def test_vietnamese_without_its_data_keeps_its_text_and_loses_its_confidence() -> None:
@@ -121,35 +101,27 @@ def test_lines_of_other_latin_languages_and_of_dashes_are_not_vietnamese() -> No
         assert not is_suspect([line(LATIN, 0), line(text, 1)]), text
 
 
-def test_a_long_line_of_which_only_its_full_stops_were_read_is_left_out_with_the_others() -> None:
-    lines = [line(CYRILLIC, 0, 0.7), line(".  , .", 1, 0.98)]
-    assert [each.text for each in resolve(lines, None, None).lines] == ["", ""]
+PAGES = json.loads((GOLDEN / "ocr_scripts.json").read_text("utf-8"))
+"""By a sentence: lines with their fit, as the first reader gives them; the texts that stay or are read by the data of a
+`language`; and words of what is said of them.
+"""
 
 
-def test_lines_with_letters_of_the_script_that_fit_are_left_out_with_the_others() -> None:
-    lines = [line(LATIN, 0), line(GREEK, 1, 0.7), line("που καθυστρησε στα σνορα", 2, 0.94)]
-    assert [each.text for each in resolve(lines, None, None).lines] == [LATIN, "", ""]
-
-
-def test_a_short_text_is_left_out_if_it_is_sure_and_else_kept_and_named() -> None:
-    korean = resolve([line("咎卫卫对", 0, 0.6), line("C吕否召号劉皆叫以号叫gLC.", 1, 0.4)], None, None)
-    assert [each.text for each in korean.lines] == ["", ""] and "tesseract-ocr-kor" in korean.unreadable[0][1]
-    cyrillic = resolve([line("OTuët o pa6ore cknaAa", 0, 0.8)], None, None)
-    assert cyrillic.lines[0].text
-    assert "may be in Cyrillic" in cyrillic.unreadable[0][1] and "tesseract-ocr-rus" in cyrillic.unreadable[0][1]
-    assert resolve([line("7 204,50 @", 0, 0.5)], None, None).unreadable == []
-
-
-def test_blurred_chinese_is_not_taken_for_misread_korean_and_a_bad_print_in_latin_letters_stays() -> None:
-    chinese = "上個月倉庫收到三百二十箱紙和四十盒筆除了一批貨物因文件錯誤其他貨物都到達"
-    for text, fit in ((chinese, 0.7), ("Tlie harhour oflice opens at mine in tlie rnorning", 0.6)):
-        worn = [line(text, number, fit) for number in range(4)]
-        assert resolve(worn, None, None).lines == worn
+@pytest.mark.parametrize("sentence", PAGES)
+def test_lines_of_other_scripts_are_read_left_out_or_kept_and_named(sentence: str) -> None:
+    page = PAGES[sentence]
+    lines = [line(text, number, fit) for number, (text, fit) in enumerate(page["lines"], 1)]
+    known = page.get("read", dict(enumerate(page["texts"], 1)))
+    resolved = resolve(lines, None, Reader(known, page["language"]) if "language" in page else None)
+    told = " ".join(f"{script}: {warning}" for script, warning in resolved.unreadable)
+    assert [each.text for each in resolved.lines] == page["texts"]
+    assert page["texts"] != [text for text, _ in page["lines"]] or resolved.lines == lines
+    assert [words for words in page["named"] if words not in told] == [] and bool(told) is bool(page["named"])
+    assert "language" not in page or "package" not in told
 
 
 def test_a_sample_is_spread_over_the_page() -> None:
-    lines = [line(LATIN, number) for number in range(100)]
-    sample = sample_of(lines)
+    sample = sample_of([line(LATIN, number) for number in range(100)])
     assert 12 <= len(sample) <= 14 and sample[-1].rect.y1 > 90 * 30
 
 

@@ -36,8 +36,7 @@ def test_many_letters_in_uncertain_lines_are_low_confidence() -> None:
 
 
 def test_letters_in_boxes_of_their_own_are_never_told_as_certain() -> None:
-    boxes = [line(letter, 0.999) for letter in "K1EL"]
-    fields = report([line("Town", 0.99), *boxes]).fields(details=True)
+    fields = report([line("Town", 0.99), *[line(letter, 0.999) for letter in "K1EL"]]).fields(details=True)
     assert [each["confidence"] for each in fields["lines"]] == [0.99, 0.75, 0.75, 0.75, 0.75]
     assert fields["low_confidence"] and "4 of 5 lines are uncertain" in fields["warnings"][0]
     rows = report([line("Rows of the table", 0.99), line("7", 0.99), line("-", 0.99)])

@@ -133,8 +133,7 @@ async def test_a_caller_who_leaves_while_the_image_is_sent_spoils_no_other_image
 async def test_a_request_whose_client_has_left_is_given_up(worker: OcrWorker, tmp_path: Path) -> None:
     mark, runner = tmp_path / "given-up", runner_of(worker)
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
     body = request_of(str(mark).encode(), "begin until-given-up")
     try:
         async with aiohttp.ClientSession() as session:
