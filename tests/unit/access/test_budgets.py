@@ -15,6 +15,7 @@ from gateway.domain import Caller, Json, RequestStats
 from gateway.errors import BudgetSpent, NoPrice, UpstreamRefused, UpstreamTimeout
 from gateway.metrics import Metrics
 from gateway.shared_state.memory import MemoryCounters
+from tests.support.clocks import Clock
 
 PRICES = PriceList(
     [
@@ -34,13 +35,6 @@ BODY: Json = {"model": "SvcLLM", "messages": [{"role": "user", "content": "x" * 
 INPUT, RESERVED = 200, 300
 
 
-class Now:
-    at = datetime(2026, 11, 22, 10, 30, 20, tzinfo=UTC).timestamp()
-
-    def __call__(self) -> float:
-        return self.at
-
-
 def models(name: str) -> list[str] | None:
     return {"SvcLLM": ["SvcLLM"], "free": ["free"], "cheap": ["cheap", "SvcLLM"]}.get(name)
 
@@ -50,8 +44,8 @@ def caller(**limits: float) -> Caller:
 
 
 @pytest.fixture
-def now() -> Now:
-    return Now()
+def now() -> Clock:
+    return Clock(datetime(2026, 11, 22, 10, 30, 20, tzinfo=UTC).timestamp())
 
 
 @pytest.fixture
@@ -60,7 +54,7 @@ def metrics() -> Metrics:
 
 
 @pytest.fixture
-def budgets(now: Now, metrics: Metrics) -> Budgets:
+def budgets(now: Clock, metrics: Metrics) -> Budgets:
     return Budgets(MemoryCounters(now), Limits(reserve_tokens=500), PRICES, models, now, metrics=metrics)
 
 
@@ -236,56 +230,56 @@ async def test_what_an_upstream_uses_beyond_its_limit_is_counted_and_told(
     assert "budget_overrun" in caplog.text
 
 
-async def test_a_day_that_is_used_up_is_not_worth_waiting_for_and_ends_at_midnight(budgets: Budgets, now: Now) -> None:
+async def test_a_day_that_is_used_up_is_not_worth_a_wait_and_ends_at_midnight(budgets: Budgets, now: Clock) -> None:
     key = Key(budgets, tokens_per_day=RESERVED)
     await key.reserve()
     with pytest.raises(BudgetSpent, match=r"300 tokens a day; it has used 300") as refusal:
         await key.reserve()
     assert refusal.value.retry_after_s == 13.5 * 3600 - 20
     assert (refusal.value.status, refusal.value.code, refusal.value.retryable) == (429, "insufficient_quota", False)
-    now.at += refusal.value.retry_after_s
+    now.now_s += refusal.value.retry_after_s
     assert await key.reserve()
 
 
-async def test_a_minute_that_is_used_up_is_worth_waiting_for(budgets: Budgets, now: Now) -> None:
+async def test_a_minute_that_is_used_up_is_worth_waiting_for(budgets: Budgets, now: Clock) -> None:
     key = Key(budgets, tokens_per_minute=RESERVED)
     await key.reserve()
     with pytest.raises(BudgetSpent, match="300 tokens a minute") as refusal:
         await key.reserve()
     assert (refusal.value.code, refusal.value.retryable) == ("rate_limit_exceeded", True)
     assert refusal.value.retry_after_s == 40 + 60  # all of it must have passed by
-    now.at += 100
+    now.now_s += 100
     assert await key.reserve()
 
 
-async def test_of_the_minute_before_counts_what_lies_within_the_last_sixty_seconds(budgets: Budgets, now: Now) -> None:
+async def test_of_the_minute_before_counts_what_lies_within_the_last_60_seconds(budgets: Budgets, now: Clock) -> None:
     key = Key(budgets, tokens_per_minute=2 * RESERVED)
     for _ in range(2):
         await key.reserve()
     assert key.left("tokens-minute") == 0
-    now.at += 41  # the next minute of the clock, a second old
+    now.now_s += 41  # the next minute of the clock, a second old
     with pytest.raises(BudgetSpent) as refusal:
         await key.reserve()
     assert refusal.value.retry_after_s is not None
     assert refusal.value.retry_after_s == pytest.approx(29, abs=0.5)  # half of the two has passed by then
-    now.at += refusal.value.retry_after_s + 0.2  # what the rounding up of a token takes
+    now.now_s += refusal.value.retry_after_s + 0.2  # what the rounding up of a token takes
     await key.reserve()
     assert 0 <= key.left("tokens-minute") < 5
-    now.at += 1
+    now.now_s += 1
     with pytest.raises(BudgetSpent):
         await key.reserve()
 
 
-async def test_waiting_as_long_as_a_refusal_says_is_enough(budgets: Budgets, now: Now) -> None:
+async def test_waiting_as_long_as_a_refusal_says_is_enough(budgets: Budgets, now: Clock) -> None:
     key, refused = Key(budgets, tokens_per_minute=5 * RESERVED // 2), 0
     for _ in range(40):
-        now.at += 7
+        now.now_s += 7
         try:
             await key.reserve()
         except BudgetSpent as refusal:
             refused += 1
             assert refusal.retry_after_s is not None
-            now.at += refusal.retry_after_s + 0.5  # what the rounding up of a token takes
+            now.now_s += refusal.retry_after_s + 0.5  # what the rounding up of a token takes
             await key.reserve()
     assert refused > 10
 
@@ -309,10 +303,10 @@ async def test_spend_is_reserved_at_the_dearest_prices_and_settled_by_the_model_
         await key.reserve()
 
 
-async def test_a_call_that_ends_in_the_next_period_is_settled_in_its_own(budgets: Budgets, now: Now) -> None:
+async def test_a_call_that_ends_in_the_next_period_is_settled_in_its_own(budgets: Budgets, now: Clock) -> None:
     key = Key(budgets, tokens_per_minute=RESERVED)
     async with await key.reserve() as held:
-        now.at += 40
+        now.now_s += 40
         with pytest.raises(BudgetSpent):
             await key.reserve()
         held._stats.attempts = 0  # nobody was asked: it used nothing

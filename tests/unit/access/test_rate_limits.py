@@ -7,14 +7,8 @@ from gateway.config.settings import Limits
 from gateway.domain import Caller
 from gateway.errors import RateLimited
 from gateway.shared_state.memory import MemoryWindows
+from tests.support.clocks import Clock
 from tests.support.slots import slot
-
-
-class Clock:
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def caller(per_minute: int | None = None, concurrent: int | None = None, key_id: str = "k") -> Caller:
@@ -26,11 +20,11 @@ async def test_the_call_after_the_last_allowed_one_waits_for_the_oldest_to_leave
     limiter = Limiter(MemoryWindows(clock), Limits())
     for _ in range(3):
         await limiter.charge(caller(per_minute=3))
-        clock.now += 10
+        clock.now_s += 10
     with pytest.raises(RateLimited) as refusal:
         await limiter.charge(caller(per_minute=3))
     assert refusal.value.retry_after_s == pytest.approx(30)
-    clock.now += 30.1
+    clock.now_s += 30.1
     await limiter.charge(caller(per_minute=3))
 
 
@@ -64,7 +58,7 @@ async def test_wrong_keys_are_counted_by_address_and_forgotten_after_a_minute() 
     with pytest.raises(RateLimited):
         await limiter.record("10.0.0.1")
     await limiter.record("10.0.0.2")
-    clock.now += 61
+    clock.now_s += 61
     await limiter.record("10.0.0.1")
 
 

@@ -12,6 +12,7 @@ import pytest
 from gateway.access.sealing import MAX_SEALED_BYTES, SEAL_KEYS, Sealer, SealRefused, make_sealer
 from gateway.errors import EngineMissing, InvalidRequest, StateUnavailable
 from gateway.shared_state.redis_state import RedisConnection, RedisTimes
+from tests.support.clocks import Clock
 
 FIRST, SECOND, THIRD = "a" * 64, "b" * 64, "c" * 64
 
@@ -22,13 +23,6 @@ class Use(TypedDict):
 
 
 USE = Use(purpose="compaction", owner="k3x9")
-
-
-class Clock:
-    at = 1_795_000_000.0
-
-    def __call__(self) -> float:
-        return self.at
 
 
 def test_a_sealed_item_opens_to_its_bytes_is_ascii_for_urls_and_never_the_same_twice() -> None:
@@ -80,9 +74,9 @@ def test_an_item_expires_and_one_without_an_end_does_not() -> None:
     clock = Clock()
     sealer = Sealer([FIRST], clock)
     short, endless = sealer.seal(b"a", **USE, expires_in_s=60), sealer.seal(b"b", **USE)
-    clock.at += 60
+    clock.now_s += 60
     assert sealer.open(short, **USE) == b"a"
-    clock.at += 2
+    clock.now_s += 2
     with pytest.raises(SealRefused, match="has expired; leave it out"):
         sealer.open(short, **USE)
     assert sealer.open(endless, **USE) == b"b"

@@ -15,17 +15,11 @@ from gateway.config.settings import Price
 from gateway.shared_state.port import StateDown
 from gateway.shared_state.redis_state import RedisConnection, RedisTimes
 from gateway.shared_state.sqlite_state import STATE_FILE, StateFile
+from tests.support.clocks import Clock
 from tests.support.redis_server import RedisServer, running_redis
 
 DAY_S = 86_400
 TODAY = 1_795_000_000.0  # 2026-11-18
-
-
-class Clock:
-    at = TODAY
-
-    def __call__(self) -> float:
-        return self.at
 
 
 class Machine:
@@ -33,7 +27,7 @@ class Machine:
 
     def __init__(self, url: str, folder: Path) -> None:
         folder.mkdir(exist_ok=True)
-        self.now, self.monotonic = Clock(), Clock()
+        self.now, self.monotonic = Clock(TODAY), Clock(TODAY)
         self.file = StateFile(folder / STATE_FILE)
         self.redis = RedisConnection(url, RedisTimes(command_s=1, down_s=0.05))
         shared = SharedUsage(self.redis, 400)
@@ -85,7 +79,7 @@ async def test_the_sums_are_those_of_all_machines_and_of_one_where_that_is_asked
         await two.use(2)
         await two.use(1, key="k2")
         for machine in machines:
-            machine.now.at += DAY_S
+            machine.now.now_s += DAY_S
     assert await one.requests("key") == await two.requests("key") == {"k1": 10, "k2": 2}
     assert await one.requests("day", "key") == {
         "2026-11-18 k1": 5, "2026-11-18 k2": 1, "2026-11-19 k1": 5, "2026-11-19 k2": 1,
@@ -128,7 +122,7 @@ async def test_what_was_used_during_an_outage_is_told_afterwards_and_once(
         await server.lock("not-a-real-password")
     for _ in range(2):
         await one.use(1)
-    one.now.at += DAY_S
+    one.now.now_s += DAY_S
     await one.use(1, key="k2")
     with pytest.raises(StateDown):
         await one.reader.read("2026-11-01", ["key"])
@@ -165,7 +159,7 @@ async def test_rows_that_are_removed_are_told_again_within_the_hour(
     await server.do("FLUSHALL")
     await one.use(1, key="k2")
     assert await one.requests("key") == {"k2": 1}
-    one.monotonic.at += 3601
+    one.monotonic.now_s += 3601
     await one.book.write()
     assert await one.requests("key") == {"k1": 3, "k2": 1}
 

@@ -8,20 +8,14 @@ from gateway.access.usage import PriceList, UsageBook, UsageKey, Used, read_usag
 from gateway.config.settings import Price
 from gateway.shared_state.port import StateDown
 from gateway.shared_state.sqlite_state import StateFile
+from tests.support.clocks import Clock
 
 DAY_S = 86_400
 PRICES = PriceList([Price("SvcLLM", input_per_million=2.0), Price("websearch-search", tool_call=0.25)])
 
 
-class Now:
-    at = 1_795_000_000.0
-
-    def __call__(self) -> float:
-        return self.at
-
-
 async def test_what_was_used_is_there_after_a_restart_summed_as_asked(tmp_path: Path) -> None:
-    now = Now()
+    now = Clock()
     for _ in range(2):
         file = StateFile(tmp_path / "state.sqlite3")
         book = UsageBook(file, PRICES, 400, now)
@@ -31,7 +25,7 @@ async def test_what_was_used_is_there_after_a_restart_summed_as_asked(tmp_path: 
         book.add(UsageKey("k1", tool="websearch-search"), Used(tool_calls=2), 2)
         await book.close()
         await file.close()
-        now.at += DAY_S
+        now.now_s += DAY_S
     rows = read_usage(tmp_path / "state.sqlite3", "2026-01-01", ["key"])
     assert [(row["key"], row["requests"], row["input_tokens"], row["tool_calls"]) for row in rows] == [
         ("k1", 6, 2000, 4), ("k2", 2, 2000, 0),
@@ -46,12 +40,12 @@ async def test_what_was_used_is_there_after_a_restart_summed_as_asked(tmp_path: 
 
 
 async def test_days_are_forgotten_when_they_are_old(tmp_path: Path) -> None:
-    now, file = Now(), StateFile(tmp_path / "state.sqlite3")
+    now, file = Clock(), StateFile(tmp_path / "state.sqlite3")
     book = UsageBook(file, PRICES, 2, now)
     for _ in range(5):
         book.add(UsageKey("k"), Used())
         await book.write()
-        now.at += DAY_S
+        now.now_s += DAY_S
     await file.close()
     assert len(read_usage(tmp_path / "state.sqlite3", "2000-01-01", ["day"])) == 3
 
@@ -60,7 +54,7 @@ async def test_what_cannot_be_written_is_kept_within_a_bound_and_written_later(t
     path = tmp_path / "state.sqlite3"
     path.mkdir()
     file = StateFile(path)
-    book = UsageBook(file, PRICES, 400, Now())
+    book = UsageBook(file, PRICES, 400, Clock())
     for number in range(10_005):
         book.add(UsageKey(f"k{number}"), Used())
     with pytest.raises(StateDown):
@@ -77,7 +71,7 @@ async def test_users_and_sessions_have_rows_of_their_own_within_a_bound(tmp_path
     """What was used is counted once by key, whatever names come; a key's many users share a row, as of all workers."""
     path = tmp_path / "state.sqlite3"
     file = StateFile(path)
-    workers = [UsageBook(file, PRICES, 400, Now()) for _ in range(2)]
+    workers = [UsageBook(file, PRICES, 400, Clock()) for _ in range(2)]
     for place, book in enumerate(workers):
         for number in range(place * 600, place * 600 + 600):
             book.add(UsageKey("k", "SvcLLM"), Used(1_000_000), who=(f"user_{number}", "session_s"))

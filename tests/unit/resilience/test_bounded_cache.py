@@ -3,13 +3,7 @@
 import random
 
 from gateway.resilience.bounded_cache import BoundedCache
-
-
-class Clock:
-    now_s = 100.0
-
-    def __call__(self) -> float:
-        return self.now_s
+from tests.support.clocks import Clock
 
 
 def test_the_entry_written_longest_ago_goes_first_and_with_lru_the_one_used_longest_ago() -> None:

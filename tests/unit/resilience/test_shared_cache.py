@@ -5,14 +5,7 @@ import random
 import pytest
 
 from gateway.resilience.bounded_cache import SharedCache
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now_s = 100.0
-
-    def __call__(self) -> float:
-        return self.now_s
+from tests.support.clocks import Clock
 
 
 def shared(budget: float = 40, max_entries: int = 100, clock: Clock | None = None) -> SharedCache[str, int]:

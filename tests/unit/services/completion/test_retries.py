@@ -10,16 +10,9 @@ from gateway.errors import InvalidRequest
 from gateway.services.completion.attempts import RetryBudget, upstream_breaker, weighted_order
 from gateway.services.completion.images import MAX_IMAGES, data_urls, inline_images
 from gateway.wire.chat.request import UpstreamOptions, image_parts, to_upstream
+from tests.support.clocks import Clock
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now_s = 100.0
-
-    def __call__(self) -> float:
-        return self.now_s
 
 
 def test_half_of_twenty_faults_open_it_but_old_ones_do_not_count() -> None:

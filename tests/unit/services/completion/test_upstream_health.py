@@ -3,14 +3,7 @@
 import pytest
 
 from gateway.services.completion.attempts import MOST_OF_ONE, UpstreamHealth
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now_s = 100.0
-
-    def __call__(self) -> float:
-        return self.now_s
+from tests.support.clocks import Clock
 
 
 @pytest.fixture
