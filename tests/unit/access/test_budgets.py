@@ -190,15 +190,15 @@ async def test_thoughts_that_nobody_sees_are_reserved_at_once(budgets: Budgets) 
     assert left - key.left() >= 3000  # it has been seen to think
 
 
-@pytest.mark.parametrize(
-    ("error", "left"),
-    [
-        (UpstreamRefused("no", status=400, code="x"), 1000),
-        (UpstreamTimeout("late"), 1000 - RESERVED),
-        (asyncio.CancelledError(), 1000 - RESERVED),
-        (GeneratorExit(), 1000 - RESERVED),
-    ],
-)
+FAILURES = [
+    (UpstreamRefused("no", status=400, code="x"), 1000),
+    (UpstreamTimeout("late"), 1000 - RESERVED),
+    (asyncio.CancelledError(), 1000 - RESERVED),
+    (GeneratorExit(), 1000 - RESERVED),
+]
+
+
+@pytest.mark.parametrize(("error", "left"), FAILURES)
 async def test_a_call_without_an_answer_costs_what_it_reserved_if_its_upstream_may_have_worked(
     budgets: Budgets, error: BaseException, left: int
 ) -> None:
@@ -349,17 +349,17 @@ class TestUsers:
         await Key(other, per_user_tokens_per_day=2 * RESERVED).reserve({**BODY, "user": "user 1"})
 
 
-@pytest.mark.parametrize(
-    ("user", "account"),
-    [
-        ("ann", "ann"),
-        ("user_1f_account_9b-2c_session_77", "9b-2c"),
-        ("user_1f_account__session_77", "user_1f"),
-        ('{"device_id":"d1","account_uuid":"a1","session_id":"s1"}', "a1"),
-        ('{"device_id":"d1","account_uuid":"","session_id":"s1"}', "d1"),
-        ("{no json", "{no json"),
-    ],
-)
+ACCOUNTS = [
+    ("ann", "ann"),
+    ("user_1f_account_9b-2c_session_77", "9b-2c"),
+    ("user_1f_account__session_77", "user_1f"),
+    ('{"device_id":"d1","account_uuid":"a1","session_id":"s1"}', "a1"),
+    ('{"device_id":"d1","account_uuid":"","session_id":"s1"}', "d1"),
+    ("{no json", "{no json"),
+]
+
+
+@pytest.mark.parametrize(("user", "account"), ACCOUNTS)
 def test_of_what_anthropics_clients_send_the_account_is_the_user(user: str, account: str) -> None:
     assert account_of(user) == account
 

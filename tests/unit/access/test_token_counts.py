@@ -38,16 +38,16 @@ def test_what_tokenizers_do_not_join_counts_by_itself_whatever_is_known(text: st
     assert least <= counts.most("m", size_of({"input": text})) < least * 1.7
 
 
-@pytest.mark.parametrize(
-    ("part", "size"),
-    [
-        ({"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 4_000_000}}, Size(25, 1000)),
-        ({"type": "input_image", "image_url": "https://example.org/a.png"}, Size(24, 1000)),
-        ({"type": "input_audio", "input_audio": {"data": "A" * 6400, "format": "wav"}}, Size(39, 1100)),
-        ({"type": "file", "file": {"file_data": "data:application/pdf;base64," + "A" * 6372}}, Size(21, 1100)),
-        ({"type": "file", "file": {"file_data": "data:text/plain;base64," + "A" * 3977}}, Size(21 + 3000)),
-    ],
-)
+MEDIA = [
+    ({"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 4_000_000}}, Size(25, 1000)),
+    ({"type": "input_image", "image_url": "https://example.org/a.png"}, Size(24, 1000)),
+    ({"type": "input_audio", "input_audio": {"data": "A" * 6400, "format": "wav"}}, Size(39, 1100)),
+    ({"type": "file", "file": {"file_data": "data:application/pdf;base64," + "A" * 6372}}, Size(21, 1100)),
+    ({"type": "file", "file": {"file_data": "data:text/plain;base64," + "A" * 3977}}, Size(21 + 3000)),
+]
+
+
+@pytest.mark.parametrize(("part", "size"), MEDIA)
 def test_media_counts_as_such_and_a_file_of_text_by_its_text(part: Json, size: Size) -> None:
     found = size_of(message(TEXT, part))
     alone = size_of(message(TEXT))

@@ -91,17 +91,17 @@ def test_the_embedded_embedding_model_may_have_a_price(tmp_path: Path) -> None:
     assert load_config(file, tmp_path, Environment({})).prices[0].input_per_million == 1.5
 
 
-@pytest.mark.parametrize(
-    ("text", "addresses", "seconds"),
-    [
-        ('provider = "local"', ["", ""], 15),
-        (f'provider = "searxng"\n{URL}a"', ["a", ""], 15),
-        (f'provider = ["searxng"]\n{URL}a"\ntimeout_s = 3', ["a", ""], 3),
-        (f'provider = "searxng"\n[search.searxng]\n{URL}a"', ["a", ""], 15),
-        (f'provider = ["searxng", "local"]\ntimeout_s = 9\n[search.searxng]\n{URL}a"\ntimeout_s = 2', ["a", ""], 2),
-        (f'provider = "searxng"\n{URL}a"\nfallback = ["brave"]\n[search.brave]\n{URL}b"', ["a", "b"], 15),
-    ],
-)
+PROVIDERS = [
+    ('provider = "local"', ["", ""], 15),
+    (f'provider = "searxng"\n{URL}a"', ["a", ""], 15),
+    (f'provider = ["searxng"]\n{URL}a"\ntimeout_s = 3', ["a", ""], 3),
+    (f'provider = "searxng"\n[search.searxng]\n{URL}a"', ["a", ""], 15),
+    (f'provider = ["searxng", "local"]\ntimeout_s = 9\n[search.searxng]\n{URL}a"\ntimeout_s = 2', ["a", ""], 2),
+    (f'provider = "searxng"\n{URL}a"\nfallback = ["brave"]\n[search.brave]\n{URL}b"', ["a", "b"], 15),
+]
+
+
+@pytest.mark.parametrize(("text", "addresses", "seconds"), PROVIDERS)
 def test_settings_of_a_search_provider_are_in_its_table_or_those_of_the_only_one(
     tmp_path: Path, text: str, addresses: list[str], seconds: float
 ) -> None:

@@ -6,15 +6,14 @@ import pytest
 
 from tests.support.web_tools import Desk, bounded, modern, request, tool_call
 
+REVISIONS = [
+    ("2024-11-05", "2024-11-05"), ("2025-03-26", "2025-03-26"), ("2025-06-18", "2025-06-18"),
+    ("2025-11-25", "2025-11-25"), ("2026-07-28", "2025-11-25"), ("2024-10-07", "2025-11-25"),
+    ("nonsense", "2025-11-25"),
+]  # fmt: skip
 
-@pytest.mark.parametrize(
-    ("asked", "agreed"),
-    [
-        ("2024-11-05", "2024-11-05"), ("2025-03-26", "2025-03-26"), ("2025-06-18", "2025-06-18"),
-        ("2025-11-25", "2025-11-25"), ("2026-07-28", "2025-11-25"), ("2024-10-07", "2025-11-25"),
-        ("nonsense", "2025-11-25"),
-    ],
-)  # fmt: skip
+
+@pytest.mark.parametrize(("asked", "agreed"), REVISIONS)
 async def test_initialize_agrees_on_every_handshake_revision_and_offers_the_newest_for_any_other(
     asked: str, agreed: str
 ) -> None:

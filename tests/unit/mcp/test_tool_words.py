@@ -60,19 +60,19 @@ async def test_a_failure_that_has_a_part_of_the_answer_gives_both_and_is_sanitiz
     jsonschema.validate(result["structuredContent"], schema)
 
 
-@pytest.mark.parametrize(
-    ("name", "told"),
-    [
-        ("websearch_search", "no such tool: 'websearch_search'; did you mean websearch-search? There are websearch-se"),
-        ("WebSearch-Extract", "'WebSearch-Extract'; did you mean websearch-extract? There are websearch-search, "),
-        ("search", "no such tool: 'search'; did you mean websearch-search? There are "),
-        ("bash", "no such tool: 'bash'; there are websearch-search, "),
-        ("x" * 65, "params.name: no such tool; there are websearch-search, "),
-        ("a\nb", "params.name: no such tool; there are websearch-search, "),
-        ("", "params.name: no such tool; there are websearch-search, "),
-        ("sk-" + "a1B2" * 10, "no such tool: 'sk-[hidden]'; there are "),
-    ],
-)
+UNKNOWN_TOOLS = [
+    ("websearch_search", "no such tool: 'websearch_search'; did you mean websearch-search? There are websearch-se"),
+    ("WebSearch-Extract", "'WebSearch-Extract'; did you mean websearch-extract? There are websearch-search, "),
+    ("search", "no such tool: 'search'; did you mean websearch-search? There are "),
+    ("bash", "no such tool: 'bash'; there are websearch-search, "),
+    ("x" * 65, "params.name: no such tool; there are websearch-search, "),
+    ("a\nb", "params.name: no such tool; there are websearch-search, "),
+    ("", "params.name: no such tool; there are websearch-search, "),
+    ("sk-" + "a1B2" * 10, "no such tool: 'sk-[hidden]'; there are "),
+]
+
+
+@pytest.mark.parametrize(("name", "told"), UNKNOWN_TOOLS)
 async def test_an_unknown_tool_is_named_with_the_nearest_one(name: str, told: str) -> None:
     asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": {}}}
     _, answer = await Desk().ask(asked, {"MCP-Protocol-Version": "2025-11-25"})

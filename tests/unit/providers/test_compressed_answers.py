@@ -33,31 +33,31 @@ async def complete(upstream: Upstream) -> Any:
         await client.close()
 
 
-@pytest.mark.parametrize(
-    ("coding", "body"),
-    [
-        ("gzip", gzip.compress(PLAIN, mtime=0)),
-        ("gzip", gzip.compress(PLAIN[:40], mtime=0) + gzip.compress(PLAIN[40:], mtime=0)),
-        ("x-gzip", gzip.compress(PLAIN, mtime=0)),
-        ("deflate", zlib.compress(PLAIN)),
-        ("deflate", raw_deflate(PLAIN)),
-    ],
-)
+COMPRESSED = [
+    ("gzip", gzip.compress(PLAIN, mtime=0)),
+    ("gzip", gzip.compress(PLAIN[:40], mtime=0) + gzip.compress(PLAIN[40:], mtime=0)),
+    ("x-gzip", gzip.compress(PLAIN, mtime=0)),
+    ("deflate", zlib.compress(PLAIN)),
+    ("deflate", raw_deflate(PLAIN)),
+]
+
+
+@pytest.mark.parametrize(("coding", "body"), COMPRESSED)
 async def test_a_compressed_answer_is_read_whole(upstream: Upstream, coding: str, body: bytes) -> None:
     upstream.will(up.answer(body, Content_Encoding=coding))
     assert await complete(upstream) == up.completion()
 
 
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
-        (gzip.compress(PLAIN, mtime=0)[:-12], "broke off"),
-        (gzip.compress(PLAIN, mtime=0) + gzip.compress(b" " * 50, mtime=0)[:15], "broke off"),
-        (b"plain", "not what its Content-Encoding says"),
-        (gzip.compress(b"[" + b" " * 40_000_000), "too large"),
-        (gzip.compress(b"", mtime=0) * 5_000, "not what its Content-Encoding says"),
-    ],
-)
+UNREADABLE = [
+    (gzip.compress(PLAIN, mtime=0)[:-12], "broke off"),
+    (gzip.compress(PLAIN, mtime=0) + gzip.compress(b" " * 50, mtime=0)[:15], "broke off"),
+    (b"plain", "not what its Content-Encoding says"),
+    (gzip.compress(b"[" + b" " * 40_000_000), "too large"),
+    (gzip.compress(b"", mtime=0) * 5_000, "not what its Content-Encoding says"),
+]
+
+
+@pytest.mark.parametrize(("body", "message"), UNREADABLE)
 async def test_what_cannot_be_read_is_the_upstreams_fault(upstream: Upstream, body: bytes, message: str) -> None:
     upstream.will(up.answer(body, Content_Encoding="gzip"))
     with pytest.raises(UpstreamError, match=message):

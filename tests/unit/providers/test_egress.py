@@ -167,19 +167,19 @@ def test_each_section_has_its_own_way_out(section: str, tmp_path: Path, authorit
     assert "pass:word" not in repr(found) + repr(config)
 
 
-@pytest.mark.parametrize(
-    ("keys", "said"),
-    [
-        ('proxy = "http://user:word@proxy.example"', "search.proxy"),
-        ('proxy = "socks5://proxy.example"', "search.proxy"),
-        ('proxy_auth = "a:b"', 'must be { credential = "NAME" }'),
-        ('proxy_auth = { credential = "proxy" }', "search.proxy_auth: needs search.proxy"),
-        ('proxy = "http://p"\nproxy_auth = { credential = "word" }', "search.proxy_auth: must hold USER:PASSWORD"),
-        ('ca_file = "ca.pem"', "search.ca_file"),
-        ('ca_file = "/nowhere/ca.pem"', "search.ca_file: /nowhere/ca.pem cannot be used: No such file or directory"),
-        ('ca_file = "/dev/null"', "search.ca_file: /dev/null cannot be used: holds no PEM certificates"),
-    ],
-)
+WRONG = [
+    ('proxy = "http://user:word@proxy.example"', "search.proxy"),
+    ('proxy = "socks5://proxy.example"', "search.proxy"),
+    ('proxy_auth = "a:b"', 'must be { credential = "NAME" }'),
+    ('proxy_auth = { credential = "proxy" }', "search.proxy_auth: needs search.proxy"),
+    ('proxy = "http://p"\nproxy_auth = { credential = "word" }', "search.proxy_auth: must hold USER:PASSWORD"),
+    ('ca_file = "ca.pem"', "search.ca_file"),
+    ('ca_file = "/nowhere/ca.pem"', "search.ca_file: /nowhere/ca.pem cannot be used: No such file or directory"),
+    ('ca_file = "/dev/null"', "search.ca_file: /dev/null cannot be used: holds no PEM certificates"),
+]
+
+
+@pytest.mark.parametrize(("keys", "said"), WRONG)
 def test_a_wrong_way_out_is_refused(keys: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "it.toml").write_text(f"[search]\n{keys}\n")
     variables = {"GATEWAY_CREDENTIAL_PROXY": SECRET, "GATEWAY_CREDENTIAL_WORD": "no-colon"}

@@ -45,16 +45,15 @@ async def test_tools_are_listed_and_called_in_every_revision(form: str, revision
     assert server.ended.is_set() is (revision != "2026-07-28")
 
 
-@pytest.mark.parametrize(
-    ("result", "told"),
-    [
-        ({"content": [{"type": "text", "text": "a"}, {"type": "image", "data": "x"}]}, ("a\n[image left out]", False)),
-        ({"content": [{"type": "resource", "resource": {"text": "r"}}]}, ("r", False)),
-        ({"content": [{"type": "resource_link", "uri": "u"}], "isError": True}, ("[resource u]", True)),
-        ({"structuredContent": {"a": 1}}, ('{"a":1}', False)),
-        ({"resultType": "input_required"}, (ASKS, True)),
-    ],
-)  # fmt: skip
+RESULTS = [
+    ({"content": [{"type": "text", "text": "a"}, {"type": "image", "data": "x"}]}, ("a\n[image left out]", False)),
+    ({"content": [{"type": "resource", "resource": {"text": "r"}}]}, ("r", False)),
+    ({"content": [{"type": "resource_link", "uri": "u"}], "isError": True}, ("[resource u]", True)),
+    ({"structuredContent": {"a": 1}}, ('{"a":1}', False)), ({"resultType": "input_required"}, (ASKS, True)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("result", "told"), RESULTS)
 async def test_a_result_becomes_text(result: Any, told: tuple[str, bool]) -> None:
     async with connected(McpServer(result=result)) as session:
         assert await session().call("lookup", {}) == told
@@ -66,20 +65,20 @@ async def test_an_error_of_the_server_is_a_result_that_the_model_may_act_on() ->
         assert is_error and "no such word" in text
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"status": 500}, "failed"),
-        ({"status": 401}, "gateway's key"),
-        ({"raw": b"<html>"}, "not a JSON-RPC response"),
-        ({"raw": b'{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"1999"}}'}, "revision"),
-        ({"revision": "1999-01-01"}, "revision"),
-        ({"answers_as": {"initialize": 7}}, "another request"),
-        ({"answers_as": {"initialize": True}}, "another request"),
-        ({"answers_as": {"tools/list": "2"}, "form": "events"}, "without an answer"),
-        ({"location": "http://127.0.0.1:1/"}, "redirect"),
-    ],
-)
+NONSENSE = [
+    ({"status": 500}, "failed"),
+    ({"status": 401}, "gateway's key"),
+    ({"raw": b"<html>"}, "not a JSON-RPC response"),
+    ({"raw": b'{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"1999"}}'}, "revision"),
+    ({"revision": "1999-01-01"}, "revision"),
+    ({"answers_as": {"initialize": 7}}, "another request"),
+    ({"answers_as": {"initialize": True}}, "another request"),
+    ({"answers_as": {"tools/list": "2"}, "form": "events"}, "without an answer"),
+    ({"location": "http://127.0.0.1:1/"}, "redirect"),
+]
+
+
+@pytest.mark.parametrize(("change", "words"), NONSENSE)
 async def test_a_server_that_answers_nonsense_is_an_error(change: dict[str, Any], words: str) -> None:
     async with connected(McpServer(**change)) as session:
         with pytest.raises(UpstreamError, match=words):

@@ -86,17 +86,17 @@ async def test_one_that_trusts_its_service_too_much_fails_like_a_service() -> No
             await trusting.close()
 
 
-@pytest.mark.parametrize(
-    ("point", "code", "says"),
-    [
-        ("mine = broken_a:Mine", "import a_module_that_is_not_there", "ModuleNotFoundError: No module named"),
-        ("mine = broken_b:Mine", "raise OSError('no\\nlicence')", "cannot be loaded: OSError: no"),
-        ("mine = broken_c:Yours", MINE, "has no attribute 'Yours'"),
-        ("mine = broken_d:not_a_class", MINE, "must be a class as gateway.providers.search.SearchAdapter is"),
-        ("mine = broken_e:Path", "from pathlib import Path", "must be a class as"),
-        ("mine = broken_f:Mine", MINE.replace('"mine"', '"yours"'), "SearchAdapter is, of the name 'mine'"),
-    ],
-)
+BROKEN = [
+    ("mine = broken_a:Mine", "import a_module_that_is_not_there", "ModuleNotFoundError: No module named"),
+    ("mine = broken_b:Mine", "raise OSError('no\\nlicence')", "cannot be loaded: OSError: no"),
+    ("mine = broken_c:Yours", MINE, "has no attribute 'Yours'"),
+    ("mine = broken_d:not_a_class", MINE, "must be a class as gateway.providers.search.SearchAdapter is"),
+    ("mine = broken_e:Path", "from pathlib import Path", "must be a class as"),
+    ("mine = broken_f:Mine", MINE.replace('"mine"', '"yours"'), "SearchAdapter is, of the name 'mine'"),
+]
+
+
+@pytest.mark.parametrize(("point", "code", "says"), BROKEN)
 def test_a_broken_one_is_a_fault_of_the_configuration_that_names_its_distribution(
     site_packages: Path, point: str, code: str, says: str
 ) -> None:

@@ -69,29 +69,32 @@ async def test_what_the_model_quotes_is_masked_everywhere_it_stands() -> None:
     assert text.count("[REDACTED:PERSON]") == 2 and text.count("[REDACTED:ADDRESS]") == 1
 
 
+NOTHING_FOUND = [
+    findings(("PERSON", "Somebody Else")), findings(("WEATHER", "Ada Private")), findings(("PERSON", "Ad")), findings(),
+    completion("<think>{maybe}</think>" + '{"findings": []}'), completion('Sure!\n```json\n{"findings": []}\n```'),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    "answer",
-    [
-        findings(("PERSON", "Somebody Else")), findings(("WEATHER", "Ada Private")), findings(("PERSON", "Ad")),
-        findings(), completion("<think>{maybe}</think>" + '{"findings": []}'),
-        completion('Sure!\n```json\n{"findings": []}\n```'),
-    ],
-    ids=["hallucinated", "unknown type", "too short", "nothing", "thinking", "fenced"],
-)  # fmt: skip
+    "answer", NOTHING_FOUND, ids=["hallucinated", "unknown type", "too short", "nothing", "thinking", "fenced"]
+)
 async def test_what_the_text_does_not_hold_changes_nothing(answer: Json) -> None:
     assert await sanitized(Scripted(answer)) == TEXT
 
 
+NO_ANSWERS = [
+    completion("I cannot help with that."), completion('{"findings": "none"}'), completion('{"findings": [1]}'),
+    completion('{"findings": [{"type": "PERSON"}]}'), completion('{"findings": ['),
+    completion({"findings": []}, reason="length"), completion({"verdict": "clean"}), {"choices": []},
+    findings(("PRIVATE", TEXT)), UpstreamError("down"), UpstreamTimeout("slow"),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "answer",
-    [
-        completion("I cannot help with that."), completion('{"findings": "none"}'), completion('{"findings": [1]}'),
-        completion('{"findings": [{"type": "PERSON"}]}'), completion('{"findings": ['),
-        completion({"findings": []}, reason="length"), completion({"verdict": "clean"}), {"choices": []},
-        findings(("PRIVATE", TEXT)), UpstreamError("down"), UpstreamTimeout("slow"),
-    ],
+    NO_ANSWERS,
     ids=["refuses", "not a list", "not objects", "no value", "cut", "length", "shape", "empty", "all", "error", "slow"],
-)  # fmt: skip
+)
 async def test_an_answer_that_is_no_answer_is_a_failure_and_the_policy_decides(answer: Any) -> None:
     with pytest.raises(SanitizerFailed):
         await sanitized(Scripted(answer))
@@ -179,14 +182,14 @@ async def test_an_endpoint_that_takes_no_schema_is_asked_more_simply_and_that_is
     assert formats == ["json_schema", "json_object", None, None]
 
 
-@pytest.mark.parametrize(
-    ("error", "status"),
-    [
-        (UpstreamError("no", code="upstream_credentials"), "misconfigured"),
-        (UpstreamError("no", code="upstream_misconfigured"), "misconfigured"),
-        (UpstreamError("no"), "degraded"),
-    ],
-)
+STATUS = [
+    (UpstreamError("no", code="upstream_credentials"), "misconfigured"),
+    (UpstreamError("no", code="upstream_misconfigured"), "misconfigured"),
+    (UpstreamError("no"), "degraded"),
+]
+
+
+@pytest.mark.parametrize(("error", "status"), STATUS)
 async def test_the_status_says_what_is_wrong(error: GatewayError, status: str) -> None:
     guard = guardrail(Scripted(error))
     assert guard.status() == {"enabled": True, "status": "unknown", "endpoint": "https://llm.example/v1", "model": "m"}

@@ -67,13 +67,13 @@ def test_the_line_ends_of_a_key_are_escaped_in_a_document_of_an_answer(around: s
     assert restored("The key:\n[SECRET_1]\n", placeholders) == f"The key:\n{KEY}\n"
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        "[SECRET_1]", 'say "[SECRET_1]"', "So {name} is [SECRET_1]", 'f({user: "[SECRET_1]"})',
-        'or ["a" and] "[SECRET_1]"', '} "[SECRET_1]"',
-    ],
-)  # fmt: skip
+WORDS = [
+    "[SECRET_1]", 'say "[SECRET_1]"', "So {name} is [SECRET_1]", 'f({user: "[SECRET_1]"})', 'or ["a" and] "[SECRET_1]"',
+    '} "[SECRET_1]"',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", WORDS)
 def test_words_that_are_no_document_hold_a_value_as_it_is(words: str) -> None:
     placeholders = Placeholders()
     placeholders.mask("SECRET", KEY)

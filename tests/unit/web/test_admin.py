@@ -63,19 +63,19 @@ async def test_usage_and_requests_have_the_name_of_a_key_that_there_is_or_was(
     assert named[record.id] == "crawler"
 
 
-@pytest.mark.parametrize(
-    ("changes", "status", "told"),
-    [
-        ({"name": "other"}, 200, {"name": "other", "per_minute": 5}),
-        ({"per_minute": None, "expires_days": None, "spend_per_month": 0.5}, 200, {"spend_per_month": 0.5}),
-        ({"scopes": ["ocr"], "concurrent": 0}, 200, {"scopes": ["ocr"], "concurrent": 0}),
-        ({}, 400, "the body"),
-        ({"name": None}, 400, "name"),
-        ({"sha256": "0" * 64}, 400, "sha256"),
-        ({"scopes": ["everything"]}, 400, "unknown scope everything"),
-        ({"per_minute": -1}, 400, "per_minute"),
-    ],
-)
+CHANGES = [
+    ({"name": "other"}, 200, {"name": "other", "per_minute": 5}),
+    ({"per_minute": None, "expires_days": None, "spend_per_month": 0.5}, 200, {"spend_per_month": 0.5}),
+    ({"scopes": ["ocr"], "concurrent": 0}, 200, {"scopes": ["ocr"], "concurrent": 0}),
+    ({}, 400, "the body"),
+    ({"name": None}, 400, "name"),
+    ({"sha256": "0" * 64}, 400, "sha256"),
+    ({"scopes": ["everything"]}, 400, "unknown scope everything"),
+    ({"per_minute": -1}, 400, "per_minute"),
+]
+
+
+@pytest.mark.parametrize(("changes", "status", "told"), CHANGES)
 async def test_a_key_is_edited_by_the_fields_that_change(
     server: Gateway, session: aiohttp.ClientSession, changes: Json, status: int, told: Any
 ) -> None:

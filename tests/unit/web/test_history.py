@@ -24,13 +24,13 @@ from tests.support.clocks import Clock
 NOON = 1_800_000_000
 
 
-@pytest.mark.parametrize(
-    ("status", "outcome", "cause"),
-    [
-        (200, "", "ok"), (200, "truncated", "failed"), (499, "client_gone", "left"), (400, "", "invalid"),
-        (413, "", "invalid"), (401, "", "refused"), (429, "", "limited"), (502, "", "upstream"), (500, "", "failed"),
-    ],
-)  # fmt: skip
+CAUSES = [
+    (200, "", "ok"), (200, "truncated", "failed"), (499, "client_gone", "left"), (400, "", "invalid"),
+    (413, "", "invalid"), (401, "", "refused"), (429, "", "limited"), (502, "", "upstream"), (500, "", "failed"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("status", "outcome", "cause"), CAUSES)
 def test_a_request_ends_by_one_cause(status: int, outcome: str, cause: str) -> None:
     assert cause_of(status, outcome) == cause
 

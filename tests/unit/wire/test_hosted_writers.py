@@ -83,14 +83,14 @@ async def test_places_follow_a_text_that_was_masked_after_it_was_written() -> No
     assert (note["start_index"], note["end_index"]) == (15, 18)
 
 
-@pytest.mark.parametrize(
-    ("events", "kinds"),
-    [
-        ([*searched(), END], ["web_search_call", "message"]),
-        ([*searched("failed"), *called(), END], ["web_search_call", "function_call"]),
-        ([END], ["message"]),
-    ],
-)
+WITHOUT_A_TEXT = [
+    ([*searched(), END], ["web_search_call", "message"]),
+    ([*searched("failed"), *called(), END], ["web_search_call", "function_call"]),
+    ([END], ["message"]),
+]
+
+
+@pytest.mark.parametrize(("events", "kinds"), WITHOUT_A_TEXT)
 async def test_an_answer_without_a_text_has_an_empty_one_unless_it_calls(
     events: list[HostedEvent], kinds: list[str]
 ) -> None:

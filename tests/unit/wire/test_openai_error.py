@@ -25,27 +25,27 @@ def test_a_secret_of_any_form_that_was_sent_is_not_repeated() -> None:
     assert scrubbed(told) == "Bearer [hidden] at [hidden] and [hidden]"
 
 
-@pytest.mark.parametrize(
-    ("status", "code", "seen"),
-    [
-        (401, "upstream_credentials", 502), (404, "upstream_misconfigured", 502), (413, "invalid_value", 413),
-        (429, "rate_limit_exceeded", 429), (500, "upstream_error", 502), (503, "upstream_unavailable", 503),
-    ],
-)  # fmt: skip
+STATUSES = [
+    (401, "upstream_credentials", 502), (404, "upstream_misconfigured", 502), (413, "invalid_value", 413),
+    (429, "rate_limit_exceeded", 429), (500, "upstream_error", 502), (503, "upstream_unavailable", 503),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("status", "code", "seen"), STATUSES)
 def test_a_status_becomes_an_error_that_says_who_can_mend_it(status: int, code: str, seen: int) -> None:
     error = upstream_error(status, {"detail": "x"}, None)
     assert (error.code, error.status) == (code, seen)
 
 
-@pytest.mark.parametrize(
-    ("message", "code", "param"),
-    [
-        ("maximum context length is 8 tokens", "context_length_exceeded", "messages"),
-        ("max_tokens is too large for a context length of 8", "invalid_value", "max_tokens"),
-        ("Field 'top_k' must be a number", "invalid_value", "top_k"),
-        ("image input is not supported", "invalid_value", "messages"),
-    ],
-)
+FAULTS = [
+    ("maximum context length is 8 tokens", "context_length_exceeded", "messages"),
+    ("max_tokens is too large for a context length of 8", "invalid_value", "max_tokens"),
+    ("Field 'top_k' must be a number", "invalid_value", "top_k"),
+    ("image input is not supported", "invalid_value", "messages"),
+]
+
+
+@pytest.mark.parametrize(("message", "code", "param"), FAULTS)
 def test_the_words_of_servers_for_one_fault_become_one_code(message: str, code: str, param: str) -> None:
     error = upstream_error(400, {"error": message}, None)
     assert isinstance(error, UpstreamRefused) and (error.code, error.param) == (code, param)
@@ -71,15 +71,15 @@ def test_an_error_within_a_stream_has_the_status_that_its_code_means() -> None:
     assert error_in_stream({"error": {"code": "strange"}}).status == 502
 
 
-@pytest.mark.parametrize(
-    ("error", "code"),
-    [
-        (UpstreamRefused("x", status=400, code="odd"), "invalid_prompt"), (UpstreamError("x"), "server_error"),
-        (UpstreamRefused("x", status=429, code="odd"), "rate_limit_exceeded"), (UpstreamTimeout("x"), "server_error"),
-        (UpstreamRefused("x", status=429, code="insufficient_quota"), "insufficient_quota"),
-        (UpstreamRefused("x", status=400, code="context_length_exceeded"), "context_length_exceeded"),
-    ],
-)  # fmt: skip
+CODES = [
+    (UpstreamRefused("x", status=400, code="odd"), "invalid_prompt"), (UpstreamError("x"), "server_error"),
+    (UpstreamRefused("x", status=429, code="odd"), "rate_limit_exceeded"), (UpstreamTimeout("x"), "server_error"),
+    (UpstreamRefused("x", status=429, code="insufficient_quota"), "insufficient_quota"),
+    (UpstreamRefused("x", status=400, code="context_length_exceeded"), "context_length_exceeded"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("error", "code"), CODES)
 def test_a_failed_response_has_a_code_that_clients_know(error: UpstreamError, code: str) -> None:
     assert failure_code(error) == code
 

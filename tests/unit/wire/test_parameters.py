@@ -26,16 +26,16 @@ def test_every_preset_tells_a_model_not_to_think_and_keeps_the_limit(preset: str
     assert plain == {"messages": []}, "what the caller does not ask for is not sent"
 
 
-@pytest.mark.parametrize(
-    ("settings", "sent"),
-    [
-        ({}, ASKED),
-        ({"rename": {"seed": "random_seed"}}, {**{k: v for k, v in ASKED.items() if k != "seed"}, "random_seed": 1}),
-        ({"drop": ["seed", "top_k"]}, {k: v for k, v in ASKED.items() if k not in ("seed", "top_k")}),
-        ({"set": {"top_k": 7}}, {**ASKED, "top_k": 7}),
-        ({"rename": {"seed": "top_k"}}, {k: v for k, v in ASKED.items() if k != "seed"}),
-    ],
-)
+RULES = [
+    ({}, ASKED),
+    ({"rename": {"seed": "random_seed"}}, {**{k: v for k, v in ASKED.items() if k != "seed"}, "random_seed": 1}),
+    ({"drop": ["seed", "top_k"]}, {k: v for k, v in ASKED.items() if k not in ("seed", "top_k")}),
+    ({"set": {"top_k": 7}}, {**ASKED, "top_k": 7}),
+    ({"rename": {"seed": "top_k"}}, {k: v for k, v in ASKED.items() if k != "seed"}),
+]
+
+
+@pytest.mark.parametrize(("settings", "sent"), RULES)
 def test_an_operators_rules_rename_drop_and_set(settings: dict[str, Any], sent: dict[str, Any]) -> None:
     assert rules_of(settings).applied(ASKED) == sent
 
@@ -92,14 +92,14 @@ def test_an_effort_of_an_object_is_replaced_in_it() -> None:
     assert found is not None and found.value == {"effort": "xhigh", "summary": "auto"}
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        "'seed' does not support 77 with this model",
-        "Unsupported value: 'seed' does not support this with this model.",
-        "unsupported_value: seed",
-    ],
-)
+REFUSED_VALUES = [
+    "'seed' does not support 77 with this model",
+    "Unsupported value: 'seed' does not support this with this model.",
+    "unsupported_value: seed",
+]
+
+
+@pytest.mark.parametrize("words", REFUSED_VALUES)
 def test_a_refused_value_says_nothing_of_others(words: str) -> None:
     assert refused_parameter({"seed": 77}, words, "seed") == ("seed", "", False, None)
 

@@ -25,13 +25,13 @@ def test_a_date_to_come_is_counted_from_now() -> None:
     assert wait is not None and 80 < wait <= 90
 
 
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ({"retry-after-ms": "7400", "Retry-After": "8"}, 7.4), ({"retry-after-ms": "250.5"}, 0.2505),
-        ({"retry-after-ms": "soon", "Retry-After": "2.5"}, 2.5), ({}, None),
-    ],
-)  # fmt: skip
+HEADERS = [
+    ({"retry-after-ms": "7400", "Retry-After": "8"}, 7.4), ({"retry-after-ms": "250.5"}, 0.2505),
+    ({"retry-after-ms": "soon", "Retry-After": "2.5"}, 2.5), ({}, None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("headers", "seconds"), HEADERS)
 def test_milliseconds_go_before_seconds(headers: dict[str, str], seconds: float | None) -> None:
     assert wait_s(headers) == seconds
 

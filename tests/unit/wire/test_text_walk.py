@@ -110,14 +110,14 @@ def test_a_path_never_holds_a_name_that_may_be_a_value() -> None:
     assert places == ["*.deep", "maxTokens.a", *["the body: a property name"] * 2]
 
 
-@pytest.mark.parametrize(
-    ("field", "holder", "is_opaque"),
-    [
-        ("encrypted_content", {"type": "reasoning"}, True), ("signature", {"type": "thinking"}, True),
-        ("signature", {"type": "letter"}, False), ("data", {"type": "redacted_thinking"}, True),
-        ("data", {"type": "text"}, False), ("content", {"type": "reasoning"}, False),
-    ],
-)  # fmt: skip
+TOKENS = [
+    ("encrypted_content", {"type": "reasoning"}, True), ("signature", {"type": "thinking"}, True),
+    ("signature", {"type": "letter"}, False), ("data", {"type": "redacted_thinking"}, True),
+    ("data", {"type": "text"}, False), ("content", {"type": "reasoning"}, False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("field", "holder", "is_opaque"), TOKENS)
 def test_tokens_of_a_model_service_pass_in_their_places_only(field: str, holder: Any, is_opaque: bool) -> None:
     body = {**holder, field: "Z0FBQUFBQm8tMTIz"}
     assert (not [slot for slot in alone(request_slots(body)) if slot.key == field]) == is_opaque

@@ -84,14 +84,14 @@ def test_lines_that_json_quotes_once_or_twice_read_like_lines(text: str) -> None
         assert any(PASSWORD in each for each in found(quoted)), quoted
 
 
+LINES = [
+    ("", "ghp_Zk3vTq9LmX2cWb7RyN5dHs8JfUa4Pe1oGt6K"), ("IBAN: ", "LV87OABZI19IV8R7Y5B9F"),
+    ("", "LV87OABZI19IV8R7Y5B9F"), ("Isikukood: ", "39003073555"), ("", "4539148803436467"), ("DB_PASS=", KEY),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize("blank", [r"\n", r"\r\n", r"\t", r"\\n"])
-@pytest.mark.parametrize(
-    ("label", "value"),
-    [
-        ("", "ghp_Zk3vTq9LmX2cWb7RyN5dHs8JfUa4Pe1oGt6K"), ("IBAN: ", "LV87OABZI19IV8R7Y5B9F"),
-        ("", "LV87OABZI19IV8R7Y5B9F"), ("Isikukood: ", "39003073555"), ("", "4539148803436467"), ("DB_PASS=", KEY),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("label", "value"), LINES)
 def test_a_value_at_the_beginning_of_a_quoted_line_is_found_and_ends_with_it(
     label: str, value: str, blank: str
 ) -> None:

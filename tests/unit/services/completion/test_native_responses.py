@@ -112,14 +112,14 @@ async def test_too_many_images_are_refused() -> None:
         await natives(Upstream("first"), Upstream("second")).complete(body(input=many), [], RequestStats())
 
 
-@pytest.mark.parametrize(
-    ("item", "path"),
-    [
-        ({"role": "user", "content": [{"type": "input_image", "image_url": {"url": "http://a"}}]}, "content[0]"),
-        ({"type": "computer_call_output", "output": {"image_url": "http://a"}}, "output"),
-        ({"type": "function_call_output", "output": [{"type": "input_image", "image_url": "http://a"}]}, "output[0]"),
-    ],
-)  # fmt: skip
+WITH_IMAGES = [
+    ({"role": "user", "content": [{"type": "input_image", "image_url": {"url": "http://a"}}]}, "content[0]"),
+    ({"type": "computer_call_output", "output": {"image_url": "http://a"}}, "output"),
+    ({"type": "function_call_output", "output": [{"type": "input_image", "image_url": "http://a"}]}, "output[0]"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("item", "path"), WITH_IMAGES)
 def test_images_are_found_wherever_an_upstream_would_fetch_them(item: Json, path: str) -> None:
     [(where, part, _)] = image_parts([{"role": "user", "content": "x"}, item])
     assert where == f"input[1].{path}.image_url" and part["image_url"] == "http://a"

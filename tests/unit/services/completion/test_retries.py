@@ -79,16 +79,15 @@ async def test_images_by_url_are_put_in_whatever_their_form() -> None:
     assert images[2]["detail"] == "low" and sorted(source.asked)[2] == "https://x.example/c"
 
 
-@pytest.mark.parametrize(
-    "part",
-    [
-        {"type": "video_url", "video_url": {"url": "http://10.0.0.1/v"}},
-        {"type": "audio_url", "audio_url": "http://10.0.0.1/a"},
-        {"image_url": "http://10.0.0.1/i"},
-        {"type": "text", "text": "x", "image_url": {"url": "http://10.0.0.1/i"}},
-    ],
-    ids=str,
-)
+ADDRESSES = [
+    {"type": "video_url", "video_url": {"url": "http://10.0.0.1/v"}},
+    {"type": "audio_url", "audio_url": "http://10.0.0.1/a"},
+    {"image_url": "http://10.0.0.1/i"},
+    {"type": "text", "text": "x", "image_url": {"url": "http://10.0.0.1/i"}},
+]
+
+
+@pytest.mark.parametrize("part", ADDRESSES, ids=str)
 async def test_no_other_address_reaches_an_upstream_that_would_fetch_it(part: Json) -> None:
     body = {"model": "m", "messages": [{"role": "user", "content": [part]}]}
     with pytest.raises(InvalidRequest, match="only images are fetched here") as refused:

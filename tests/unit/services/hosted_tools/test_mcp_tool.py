@@ -68,15 +68,15 @@ async def test_a_tool_is_listed_offered_called_and_paid_for() -> None:
     assert text_of(events) == "It is a word." and isinstance(events[-1], AnswerEnd)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "result", "words"),
-    [
-        ("{", ("", False), "must be a JSON object"),
-        ("[]", ("", False), "must be a JSON object"),
-        ('"' + "x" * 200_001 + '"', ("", False), "must be a JSON object"),
-        ("{}", ("no such word", True), "no such word"),
-    ],
-)
+FAILURES = [
+    ("{", ("", False), "must be a JSON object"),
+    ("[]", ("", False), "must be a JSON object"),
+    ('"' + "x" * 200_001 + '"', ("", False), "must be a JSON object"),
+    ("{}", ("no such word", True), "no such word"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "result", "words"), FAILURES)
 async def test_a_call_that_fails_says_why(arguments: str, result: tuple[str, bool], words: str) -> None:
     web, server = ScriptedWeb(), Server()
     server.result = result
@@ -131,17 +131,17 @@ async def test_all_texts_of_a_listed_tool_are_bounded_cleaned_and_masked() -> No
     assert tool["annotations"].keys() == {"title", "readOnlyHint"}
 
 
-@pytest.mark.parametrize(
-    ("rule", "tool", "needed"),
-    [
-        (ApprovalRule(), LOOK, True),
-        (ApprovalRule("never"), LOOK, False),
-        (ApprovalRule("always", never=frozenset({"look"})), LOOK, False),
-        (ApprovalRule("never", always=frozenset({"look"})), LOOK, True),
-        (ApprovalRule(never_read_only=True), {"name": "x", "annotations": {"readOnlyHint": True}}, False),
-        (ApprovalRule(never_read_only=True), WIPE, True),
-    ],
-)
+RULES = [
+    (ApprovalRule(), LOOK, True),
+    (ApprovalRule("never"), LOOK, False),
+    (ApprovalRule("always", never=frozenset({"look"})), LOOK, False),
+    (ApprovalRule("never", always=frozenset({"look"})), LOOK, True),
+    (ApprovalRule(never_read_only=True), {"name": "x", "annotations": {"readOnlyHint": True}}, False),
+    (ApprovalRule(never_read_only=True), WIPE, True),
+]
+
+
+@pytest.mark.parametrize(("rule", "tool", "needed"), RULES)
 def test_which_calls_need_approval(rule: ApprovalRule, tool: Json, needed: bool) -> None:
     assert rule.is_needed(tool) is needed
 

@@ -42,15 +42,16 @@ def test_a_call_of_the_open_turn_is_recalled_with_its_pages_and_numbers() -> Non
     assert sources.numbered(3) == PAGE and sources.at("https://A.example.com/p/") == PAGE
 
 
+OTHER_CALLS = [
+    ("key2", [USER, FOUND]),
+    ("key1", [USER, {**FOUND, "id": "ws_9"}]),
+    ("key1", [USER, FOUND, SAID, USER]),
+    ("key1", [USER, FOUND, SAID]),
+]
+
+
 @pytest.mark.parametrize(
-    ("owner", "items"),
-    [
-        ("key2", [USER, FOUND]),
-        ("key1", [USER, {**FOUND, "id": "ws_9"}]),
-        ("key1", [USER, FOUND, SAID, USER]),
-        ("key1", [USER, FOUND, SAID]),
-    ],
-    ids=["another key", "another call", "a turn that is over", "the end of a turn"],
+    ("owner", "items"), OTHER_CALLS, ids=["another key", "another call", "a turn that is over", "the end of a turn"]
 )
 def test_other_calls_stay_as_they_are(owner: str, items: list[Json]) -> None:
     assert memory().recall(owner, items, Sources()) == items
@@ -63,24 +64,24 @@ def test_results_that_the_caller_sends_again_are_read() -> None:
     assert call["arguments"] == '{"query":"q"}' and "text" in output["output"] and sources.at(PAGE.url) is not None
 
 
-@pytest.mark.parametrize(
-    ("text", "domain"),
-    [
-        ("https://Docs.Example.org/", "docs.example.org"), ("example.org/blog/*", "example.org/blog"),
-        ("not a host", None), ("example.org/a?b", None), ("", None),
-    ],
-)  # fmt: skip
+DOMAINS = [
+    ("https://Docs.Example.org/", "docs.example.org"), ("example.org/blog/*", "example.org/blog"), ("not a host", None),
+    ("example.org/a?b", None), ("", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "domain"), DOMAINS)
 def test_a_domain_is_a_host_with_or_without_a_path(text: str, domain: str | None) -> None:
     assert checked_domain(text) == domain
 
 
-@pytest.mark.parametrize(
-    ("url", "is_there"),
-    [
-        ("https://example.org/blog/a", True), ("https://www.example.org/blog", True),
-        ("https://example.org/blogs", False), ("https://other.org/blog", False), ("no url", False),
-    ],
-)  # fmt: skip
+PAGES = [
+    ("https://example.org/blog/a", True), ("https://www.example.org/blog", True), ("https://example.org/blogs", False),
+    ("https://other.org/blog", False), ("no url", False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("url", "is_there"), PAGES)
 def test_a_page_is_within_a_domain_below_its_path(url: str, is_there: bool) -> None:
     assert is_within(url, ["example.org/blog"]) is is_there
 
@@ -113,14 +114,14 @@ def test_search_and_fetch_of_messages_share_their_options() -> None:
     assert refused.value.param == "tools[1].allowed_domains"
 
 
-@pytest.mark.parametrize(
-    ("tool", "param"),
-    [
-        ({"search_context_size": "huge"}, "tools[0].search_context_size"),
-        ({"filters": {"allowed_domains": ["a.org", "no host"]}}, "tools[0].filters.allowed_domains[1]"),
-        ({"user_location": {"type": "approximate", "country": "Italy"}}, "tools[0].user_location.country"),
-    ],
-)
+WRONG_OPTIONS = [
+    ({"search_context_size": "huge"}, "tools[0].search_context_size"),
+    ({"filters": {"allowed_domains": ["a.org", "no host"]}}, "tools[0].filters.allowed_domains[1]"),
+    ({"user_location": {"type": "approximate", "country": "Italy"}}, "tools[0].user_location.country"),
+]
+
+
+@pytest.mark.parametrize(("tool", "param"), WRONG_OPTIONS)
 def test_wrong_options_are_named(tool: Any, param: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
         of_tool({"type": "web_search", **tool}, "tools[0]")

@@ -127,27 +127,27 @@ def lines_of(answer: str) -> list[str]:
 CLOSE, KEEP = "Connection: close\r\n", "Connection: keep-alive\r\n"
 
 
-@pytest.mark.parametrize(
-    ("requests", "begins"),
-    [
-        (head("/plain"), "HTTP/1.1 200 OK"),
-        (head("/plain", more=CLOSE), "HTTP/1.1 200 OK"),
-        (head("/plain", version="1.0"), "HTTP/1.0 200 OK"),
-        (head("/plain", version="1.0", more=KEEP), "HTTP/1.0 200 OK"),
-        (head("/plain", "POST"), "HTTP/1.1 200 OK"),
-        (head("/plain", "PUT"), "HTTP/1.1 405 "),
-        (head("/plain?a=1&b=%2F"), "HTTP/1.1 200 OK"),
-        (head("http://elsewhere.example/plain"), "HTTP/1.1 200 OK"),
-        (head("/%70lain"), "HTTP/1.1 200 OK"),
-        (head("/%70lain", "PUT"), "HTTP/1.1 405 "),
-        (head("/named/x%2Fy"), "HTTP/1.1 200 OK"),
-        (head("/named/x", "POST"), "HTTP/1.1 405 "),
-        (head("/plain/"), "HTTP/1.1 404 "),
-        (head("/%2Fplain"), "HTTP/1.1 404 "),
-        (head("/", "PUT"), "HTTP/1.1 404 "),
-        (head("/plain", "HEAD") + head("/named/b"), "HTTP/1.1 200 OK"),
-    ],
-)
+REQUESTS = [
+    (head("/plain"), "HTTP/1.1 200 OK"),
+    (head("/plain", more=CLOSE), "HTTP/1.1 200 OK"),
+    (head("/plain", version="1.0"), "HTTP/1.0 200 OK"),
+    (head("/plain", version="1.0", more=KEEP), "HTTP/1.0 200 OK"),
+    (head("/plain", "POST"), "HTTP/1.1 200 OK"),
+    (head("/plain", "PUT"), "HTTP/1.1 405 "),
+    (head("/plain?a=1&b=%2F"), "HTTP/1.1 200 OK"),
+    (head("http://elsewhere.example/plain"), "HTTP/1.1 200 OK"),
+    (head("/%70lain"), "HTTP/1.1 200 OK"),
+    (head("/%70lain", "PUT"), "HTTP/1.1 405 "),
+    (head("/named/x%2Fy"), "HTTP/1.1 200 OK"),
+    (head("/named/x", "POST"), "HTTP/1.1 405 "),
+    (head("/plain/"), "HTTP/1.1 404 "),
+    (head("/%2Fplain"), "HTTP/1.1 404 "),
+    (head("/", "PUT"), "HTTP/1.1 404 "),
+    (head("/plain", "HEAD") + head("/named/b"), "HTTP/1.1 200 OK"),
+]
+
+
+@pytest.mark.parametrize(("requests", "begins"), REQUESTS)
 async def test_the_fast_way_in_answers_as_the_applications_own_and_keeps_the_connection_alike(
     port: int, app: web.Application, requests: str, begins: str
 ) -> None:

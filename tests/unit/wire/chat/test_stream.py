@@ -179,14 +179,14 @@ def test_legacy_callers_get_function_call() -> None:
     assert orjson.loads("".join(d.get("arguments", "") for d in deltas)) == {"a": 1}
 
 
-@pytest.mark.parametrize(
-    "chunks",
-    [
-        [], [HELLO], [HELLO, chunk({"content": "b"}, index=1), STOP], [HELLO, b"<html>"], [HELLO, b'{"choices": 5}'],
-        [HELLO, {"error": {"message": "boom", "code": 500}}], [HELLO, b'{"choices": [7]}'],
-        [HELLO, chunk({}, "error")], [b"[1]"],
-    ],
-)  # fmt: skip
+WITHOUT_AN_END = [
+    [], [HELLO], [HELLO, chunk({"content": "b"}, index=1), STOP], [HELLO, b"<html>"], [HELLO, b'{"choices": 5}'],
+    [HELLO, {"error": {"message": "boom", "code": 500}}], [HELLO, b'{"choices": [7]}'], [HELLO, chunk({}, "error")],
+    [b"[1]"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("chunks", WITHOUT_AN_END)
 @pytest.mark.parametrize("done", [True, False])
 def test_a_stream_without_a_proper_end_is_an_error_never_a_clean_end(chunks: list[Any], done: bool) -> None:
     with pytest.raises(UpstreamError):
@@ -239,15 +239,15 @@ def test_more_tool_calls_than_tools_can_be_offered_are_refused_in_a_whole_answer
     assert normalise_answer({"choices": [{"message": {"tool_calls": [call] * 128}}]}, context)["choices"]
 
 
+FAILURES = [
+    ({"error": {"code": 429, "message": "Worker limit reached"}, "finish_reason": "error"}, 429),
+    ({"native_finish_reason": "network_error", "finish_reason": "stop"}, 502),
+    ({"native_finish_reason": "MALFORMED_FUNCTION_CALL", "finish_reason": "stop"}, 502),
+]
+
+
 @pytest.mark.parametrize("stream", [True, False])
-@pytest.mark.parametrize(
-    ("told", "status"),
-    [
-        ({"error": {"code": 429, "message": "Worker limit reached"}, "finish_reason": "error"}, 429),
-        ({"native_finish_reason": "network_error", "finish_reason": "stop"}, 502),
-        ({"native_finish_reason": "MALFORMED_FUNCTION_CALL", "finish_reason": "stop"}, 502),
-    ],
-)
+@pytest.mark.parametrize(("told", "status"), FAILURES)
 def test_a_failure_beside_a_finish_reason_is_no_answer(told: dict[str, Any], status: int, stream: bool) -> None:
     choice = {"index": 0, "delta" if stream else "message": {"content": ""}, **told}
     with pytest.raises(UpstreamError) as failed:

@@ -126,15 +126,15 @@ def test_the_search_tool_and_its_open_calls_are_found() -> None:
     assert open_calls(turn) == [made["id"]] and open_calls([*turn, assistant(text("b")), user(text("c"))]) == []
 
 
-@pytest.mark.parametrize(
-    ("tools", "choice", "kind"),
-    [
-        ([SEARCH], {"type": "tool", "name": "web_search"}, "web_search"), ([SEARCH], {"type": "auto"}, ""),
-        ([FETCH, SEARCH], {"type": "tool", "name": "web_fetch"}, "web_fetch"),
-        ([FETCH, SEARCH], {"type": "any"}, "web_search"), ([*TOOLS, SEARCH], {"type": "any"}, ""),
-        ([*TOOLS, SEARCH], {"type": "tool", "name": "add"}, ""), ([], {"type": "any"}, ""),
-    ],
-)  # fmt: skip
+CHOICES = [
+    ([SEARCH], {"type": "tool", "name": "web_search"}, "web_search"), ([SEARCH], {"type": "auto"}, ""),
+    ([FETCH, SEARCH], {"type": "tool", "name": "web_fetch"}, "web_fetch"),
+    ([FETCH, SEARCH], {"type": "any"}, "web_search"), ([*TOOLS, SEARCH], {"type": "any"}, ""),
+    ([*TOOLS, SEARCH], {"type": "tool", "name": "add"}, ""), ([], {"type": "any"}, ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("tools", "choice", "kind"), CHOICES)
 def test_a_choice_may_force_a_hosted_tool(tools: list[Json], choice: Json, kind: str) -> None:
     assert forced_kind({"tools": tools, "tool_choice": choice}) == kind
 
@@ -145,14 +145,14 @@ def test_both_web_tools_may_be_used_as_often_as_each_alone_together() -> None:
     assert [wish.max_uses for wish in wishes if wish is not None] == [5, None]
 
 
-@pytest.mark.parametrize(
-    ("error", "kind"),
-    [
-        (InvalidRequest("x"), "invalid_request_error"), (RateLimited("x"), "rate_limit_error"),
-        (Overloaded("x"), "overloaded_error"), (UpstreamError("x"), "api_error"),
-        (UpstreamRefused("x", status=429, code="rate_limit_exceeded"), "rate_limit_error"),
-    ],
-)  # fmt: skip
+ERRORS = [
+    (InvalidRequest("x"), "invalid_request_error"), (RateLimited("x"), "rate_limit_error"),
+    (Overloaded("x"), "overloaded_error"), (UpstreamError("x"), "api_error"),
+    (UpstreamRefused("x", status=429, code="rate_limit_exceeded"), "rate_limit_error"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("error", "kind"), ERRORS)
 def test_errors_have_the_types_of_this_api(error: GatewayError, kind: str) -> None:
     assert error_object(error)["error"]["type"] == kind
 

@@ -28,15 +28,15 @@ def test_arguments_of_another_form_are_taken_as_they_are_meant(arguments: str, e
     assert streamed(CUSTOM, arguments, [3, 9])[1]["input"] == expected
 
 
-@pytest.mark.parametrize(
-    ("kind", "arguments", "field", "expected"),
-    [
-        ("local_shell", '{"command":["ls"]}', "action", {"type": "exec", "env": {}, "command": ["ls"]}),
-        ("shell", '{"commands":["ls"]}', "action", {"commands": ["ls"]}),
-        ("apply_patch", '{"type":"delete_file","path":"a"}', "operation", {"type": "delete_file", "path": "a"}),
-        ("tool_search", '{"goal":"mail"}', "arguments", {"goal": "mail"}),
-    ],
-)
+BUILT_IN = [
+    ("local_shell", '{"command":["ls"]}', "action", {"type": "exec", "env": {}, "command": ["ls"]}),
+    ("shell", '{"commands":["ls"]}', "action", {"commands": ["ls"]}),
+    ("apply_patch", '{"type":"delete_file","path":"a"}', "operation", {"type": "delete_file", "path": "a"}),
+    ("tool_search", '{"goal":"mail"}', "arguments", {"goal": "mail"}),
+]
+
+
+@pytest.mark.parametrize(("kind", "arguments", "field", "expected"), BUILT_IN)
 def test_a_built_in_tool_gets_its_own_item(kind: str, arguments: str, field: str, expected: dict[str, Any]) -> None:
     item = streamed(ToolRef(kind, kind), arguments, [])[1]
     assert (item["type"], item["call_id"], item[field]) == (f"{kind}_call", "c", expected)

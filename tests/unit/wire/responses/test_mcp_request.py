@@ -29,16 +29,16 @@ def wishes(choice: Any = None, **tool: Any) -> Any:
     return mcp_wishes({"tools": [{"type": "function"}, {**WORDS, **tool}], "tool_choice": choice})
 
 
-@pytest.mark.parametrize(
-    ("tool", "param"),
-    [
-        ({"server_label": ""}, "tools[1].server_label"),
-        ({"server_label": 7}, "tools[1].server_label"),
-        ({"allowed_tools": "look"}, "tools[1].allowed_tools"),
-        ({"allowed_tools": {"read_only": True}}, "tools[1].allowed_tools"),
-        ({"require_approval": "sometimes"}, "tools[1].require_approval"),
-    ],
-)
+NOT_TAKEN = [
+    ({"server_label": ""}, "tools[1].server_label"),
+    ({"server_label": 7}, "tools[1].server_label"),
+    ({"allowed_tools": "look"}, "tools[1].allowed_tools"),
+    ({"allowed_tools": {"read_only": True}}, "tools[1].allowed_tools"),
+    ({"require_approval": "sometimes"}, "tools[1].require_approval"),
+]
+
+
+@pytest.mark.parametrize(("tool", "param"), NOT_TAKEN)
 def test_what_is_not_taken_is_refused_by_its_name_and_a_label_may_be_named_once(tool: Json, param: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
         wishes(**tool)
@@ -47,32 +47,31 @@ def test_what_is_not_taken_is_refused_by_its_name_and_a_label_may_be_named_once(
         mcp_wishes({"tools": [WORDS, WORDS]})
 
 
-@pytest.mark.parametrize(
-    ("choice", "expected"),
-    [
-        (None, (True, False, "")),
-        ("none", (False, False, "")),
-        ({"type": "mcp", "server_label": "words", "name": "look"}, (True, True, "look")),
-        ({"type": "mcp", "server_label": "other"}, (True, False, "")),
-        ({"type": "allowed_tools", "tools": [WORDS]}, (True, False, "")),
-        ({"type": "allowed_tools", "tools": [{"type": "function", "name": "x"}, "y"]}, (False, False, "")),
-    ],
-)
+CHOICES = [
+    (None, (True, False, "")),
+    ("none", (False, False, "")),
+    ({"type": "mcp", "server_label": "words", "name": "look"}, (True, True, "look")),
+    ({"type": "mcp", "server_label": "other"}, (True, False, "")),
+    ({"type": "allowed_tools", "tools": [WORDS]}, (True, False, "")),
+    ({"type": "allowed_tools", "tools": [{"type": "function", "name": "x"}, "y"]}, (False, False, "")),
+]
+
+
+@pytest.mark.parametrize(("choice", "expected"), CHOICES)
 def test_a_choice_offers_forbids_or_forces_a_server(choice: Any, expected: tuple[bool, bool, str]) -> None:
     [wish] = wishes(choice)
     assert (wish.is_offered, wish.forced, wish.forced_tool) == expected
 
 
-@pytest.mark.parametrize(
-    ("value", "rule"),
-    [
-        (None, None),
-        ("never", ApprovalRule("never")),
-        ({"never": {"tool_names": ["a"]}}, ApprovalRule("always", never=frozenset("a"))),
-        ({"always": {"tool_names": ["b"]}, "never": {"read_only": True}},
-         ApprovalRule("always", frozenset("b"), never_read_only=True)),
-    ],
-)  # fmt: skip
+APPROVALS = [
+    (None, None), ("never", ApprovalRule("never")),
+    ({"never": {"tool_names": ["a"]}}, ApprovalRule("always", never=frozenset("a"))),
+    ({"always": {"tool_names": ["b"]}, "never": {"read_only": True}},
+     ApprovalRule("always", frozenset("b"), never_read_only=True)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "rule"), APPROVALS)
 def test_rules_of_approval_are_read(value: Any, rule: ApprovalRule | None) -> None:
     assert wishes(require_approval=value)[0].approval == rule
     assert wishes(allowed_tools={"tool_names": ["a"]})[0].allowed == frozenset("a")
