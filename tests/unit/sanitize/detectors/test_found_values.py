@@ -23,11 +23,7 @@ def test_random_characters_are_certain_in_the_syntax_of_lists_fields_and_tuples(
     assert found(form.format(KEY)) == found(form.format(KEY), certain=True) == [KEY]
 
 
-@pytest.mark.parametrize(
-    "form",
-    ["I changed the password from {} yesterday.", "Старый пароль был {}", "neues Passwort → {}",
-     "AWS Secret Access Key [None]: {}"],
-)  # fmt: skip
+@pytest.mark.parametrize("form", PLACES["secrets in sentences"])
 @pytest.mark.parametrize("value", [KEY, PASSWORD])
 def test_a_secret_in_a_sentence_is_found(form: str, value: str) -> None:
     assert found(form.format(value)) == [value]
@@ -53,11 +49,7 @@ def test_a_value_is_likely_in_its_place_and_nothing_beside_it_is_found(entity: s
     assert graded(form.format(value)) == [(entity, value, False)]
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["手机：131 2345 7746", "電話: 090-1234-9419", "전화번호: 010-2000-9645", "Телефон: 8 (912) 345-29-78",
-     "Τηλέφωνο: 691 234 5678", "Celular: (11) 96123-0329", "Ph: 0412 341 134"],
-)  # fmt: skip
+@pytest.mark.parametrize("text", PLACES["national numbers of telephones"])
 def test_a_national_number_is_found_behind_the_word_for_telephone_in_other_scripts(text: str) -> None:
     assert [entity for entity, _ in kinds(text)] == ["PHONE"]
 
@@ -84,14 +76,8 @@ def test_lines_that_json_quotes_once_or_twice_read_like_lines(text: str) -> None
         assert any(PASSWORD in each for each in found(quoted)), quoted
 
 
-LINES = [
-    ("", "ghp_Zk3vTq9LmX2cWb7RyN5dHs8JfUa4Pe1oGt6K"), ("IBAN: ", "LV87OABZI19IV8R7Y5B9F"),
-    ("", "LV87OABZI19IV8R7Y5B9F"), ("Isikukood: ", "39003073555"), ("", "4539148803436467"), ("DB_PASS=", KEY),
-]  # fmt: skip
-
-
 @pytest.mark.parametrize("blank", [r"\n", r"\r\n", r"\t", r"\\n"])
-@pytest.mark.parametrize(("label", "value"), LINES)
+@pytest.mark.parametrize(("label", "value"), PLACES["values in quoted lines: label, value"])
 def test_a_value_at_the_beginning_of_a_quoted_line_is_found_and_ends_with_it(
     label: str, value: str, blank: str
 ) -> None:

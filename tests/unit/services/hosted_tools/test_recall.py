@@ -6,17 +6,8 @@ import pytest
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
+from gateway.services.hosted_tools import search_options
 from gateway.services.hosted_tools.call_memory import CallMemory
-from gateway.services.hosted_tools.search_options import (
-    FUNCTIONS,
-    SearchOptions,
-    checked_domain,
-    is_within,
-    of_chat,
-    of_messages,
-    of_tool,
-    with_defaults,
-)
 from gateway.services.hosted_tools.sources import Sources
 from gateway.wire.hosted_answer import HostedCall, Source
 
@@ -72,7 +63,7 @@ DOMAINS = [
 
 @pytest.mark.parametrize(("text", "domain"), DOMAINS)
 def test_a_domain_is_a_host_with_or_without_a_path(text: str, domain: str | None) -> None:
-    assert checked_domain(text) == domain
+    assert search_options.checked_domain(text) == domain
 
 
 PAGES = [
@@ -83,7 +74,7 @@ PAGES = [
 
 @pytest.mark.parametrize(("url", "is_there"), PAGES)
 def test_a_page_is_within_a_domain_below_its_path(url: str, is_there: bool) -> None:
-    assert is_within(url, ["example.org/blog"]) is is_there
+    assert search_options.is_within(url, ["example.org/blog"]) is is_there
 
 
 def test_options_are_read_on_each_route() -> None:
@@ -91,26 +82,28 @@ def test_options_are_read_on_each_route() -> None:
     filters = {"allowed_domains": ["a.org"], "blocked_domains": ["b.org"]}
     tool = {"type": "web_search", "search_context_size": "high", "user_location": place, "filters": filters,
             "external_web_access": False}  # fmt: skip
-    options = of_tool(tool, "tools[0]")
-    assert options == SearchOptions("high", ("a.org",), ("b.org",), {"city": "Rome", "country": "IT"}, external=False)
-    assert options.country == "italy" and with_defaults(tool)["external_web_access"] is False
-    shown = with_defaults({"type": "web_search"})
+    options = search_options.of_tool(tool, "tools[0]")
+    assert options == search_options.SearchOptions(
+        "high", ("a.org",), ("b.org",), {"city": "Rome", "country": "IT"}, external=False
+    )
+    assert options.country == "italy" and search_options.with_defaults(tool)["external_web_access"] is False
+    shown = search_options.with_defaults({"type": "web_search"})
     assert (shown["search_context_size"], shown["user_location"]["type"]) == ("medium", "approximate")
     nearby: Json = {"type": "approximate", "approximate": {"city": "X"}}
-    chat = of_chat({"search_context_size": "low", "user_location": nearby})
+    chat = search_options.of_chat({"search_context_size": "low", "user_location": nearby})
     assert (chat.size, chat.location, chat.country) == ("low", {"city": "X"}, None)
-    assert of_messages(({"blocked_domains": ["b.org"]}, "tools[0]")).excluded == ("b.org",)
+    assert search_options.of_messages(({"blocked_domains": ["b.org"]}, "tools[0]")).excluded == ("b.org",)
 
 
 def test_search_and_fetch_of_messages_share_their_options() -> None:
     search, fetch = ({"allowed_domains": ["a.org"]}, "tools[0]"), ({"max_content_tokens": 100}, "tools[1]")
-    both = of_messages(search, fetch)
-    assert (both.functions, both.domains, both.max_page_chars) == (FUNCTIONS, ("a.org",), 400)
-    assert of_messages(search, fetch, fetches_first=True).functions[0] == "open_page"
-    assert of_messages(None, fetch).functions == ("open_page", "find_in_page")
+    both = search_options.of_messages(search, fetch)
+    assert (both.functions, both.domains, both.max_page_chars) == (search_options.FUNCTIONS, ("a.org",), 400)
+    assert search_options.of_messages(search, fetch, fetches_first=True).functions[0] == "open_page"
+    assert search_options.of_messages(None, fetch).functions == ("open_page", "find_in_page")
     other = ({"allowed_domains": ["b.org"]}, "tools[1]")
     with pytest.raises(InvalidRequest, match=r"must be those of tools\[0\]") as refused:
-        of_messages(search, other)
+        search_options.of_messages(search, other)
     assert refused.value.param == "tools[1].allowed_domains"
 
 
@@ -124,7 +117,7 @@ WRONG_OPTIONS = [
 @pytest.mark.parametrize(("tool", "param"), WRONG_OPTIONS)
 def test_wrong_options_are_named(tool: Any, param: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
-        of_tool({"type": "web_search", **tool}, "tools[0]")
+        search_options.of_tool({"type": "web_search", **tool}, "tools[0]")
     assert refused.value.param == param
     with pytest.raises(InvalidRequest, match="leave one out"):
-        of_messages(({"allowed_domains": ["a.org"], "blocked_domains": ["b.org"]}, "tools[0]"))
+        search_options.of_messages(({"allowed_domains": ["a.org"], "blocked_domains": ["b.org"]}, "tools[0]"))

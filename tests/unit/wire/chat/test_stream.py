@@ -1,4 +1,4 @@
-"""Streams of many upstreams, in one normal form."""
+"""Streams of many upstreams, in one normal form. They stand in `tests/golden/chat_streams.json`, a stream a line."""
 
 import json
 import re
@@ -12,6 +12,7 @@ from gateway.errors import UpstreamError
 from gateway.wire import sse
 from gateway.wire.chat.answer import AnswerContext, normalise_answer
 from gateway.wire.chat.stream import ChatStream
+from tests.support.paths import GOLDEN
 
 BASE = {"id": "up1", "object": "chat.completion.chunk", "created": 17, "model": "up-model"}
 
@@ -79,37 +80,8 @@ def calls(events: list[dict[str, Any]]) -> dict[int, dict[str, Any]]:
 
 
 HELLO, HEL, LO, STOP = *(chunk({"content": text}) for text in ("Hello", "Hel", "lo")), chunk({}, "stop")
-COUNTS = {"prompt_tokens": 1, "completion_tokens": 2}
-WHOLE = {"index": 0, "message": {"content": "Hello"}, "finish_reason": "stop"}
-VARIATIONS = {
-    "well behaved": [chunk({"role": "assistant", "content": ""}), HEL, LO, STOP],
-    "no role chunk": [HEL, LO, STOP],
-    "role on every chunk": [chunk({"role": "assistant", "content": part}) for part in ("Hel", "lo")] + [STOP],
-    "null content and calls": [
-        chunk({"role": "assistant", "content": None}), chunk({"content": "Hello", "tool_calls": None}),
-        chunk({"content": None}, "stop"),
-    ],
-    "azure's first chunk": [
-        {"id": "", "object": "", "created": 0, "model": "", "choices": [], "prompt_filter_results": []},
-        HELLO, STOP,
-    ],
-    "text in the finish chunk": [HEL, chunk({"content": "lo"}, "stop")],
-    "usage in the finish chunk": [HELLO, chunk({}, "stop", usage=COUNTS)],
-    "usage in every chunk": [
-        chunk({"content": "Hello"}, usage={**COUNTS, "completion_tokens": 1}), chunk({}, "stop", usage=COUNTS),
-    ],
-    "a chunk after the finish": [HELLO, STOP, chunk({"content": ""}), chunk({})],
-    "a reason that is called null": [chunk({"content": "Hello"}, "null"), chunk({}, "stop")],
-    "no index": [chunk({"content": "Hello"}, index=None), chunk({}, "stop", index=None)],
-    "no id, no created": [
-        {"choices": [{"delta": {"content": "Hello"}}]}, {"choices": [{"delta": {}, "finish_reason": "stop"}]},
-    ],
-    "a changing clock": [{**chunk({"content": part}), "created": 17 + n} for n, part in enumerate("Hello")] + [STOP],
-    "content parts": [chunk({"content": [{"type": "text", "text": "Hello"}]}), STOP],
-    "finish by another name": [HELLO, chunk({}, "eos_token")],
-    "empty finish until the end": [chunk({"content": "Hello"}, ""), chunk(None, "stop")],
-    "a whole answer": [{"id": "up1", "created": 17, "choices": [WHOLE]}],
-}  # fmt: skip
+RECORDED: dict[str, list[Any]] = json.loads((GOLDEN / "chat_streams.json").read_text())
+VARIATIONS = dict(RECORDED["texts: each says 'Hello'"])
 
 
 @pytest.mark.parametrize("chunks", VARIATIONS.values(), ids=VARIATIONS)
@@ -142,17 +114,7 @@ def part(arguments: Any = None, **call: Any) -> dict[str, Any]:
     return {**call, "function": function}
 
 
-CALLS = {
-    "as OpenAI": [
-        [part("", index=0, id="c1", type="function", name="f")], [part('{"a"', index=0)], [part(":1}", index=0)],
-    ],
-    "whole in one": [[part('{"a":1}', index=0, id="c1", type="function", name="f")]],
-    "no index": [[part("", id="c1", name="f")], [part('{"a":1}')]],
-    "no id, no type": [[part("", index=0, name="f")], [part('{"a":1}', index=0)]],
-    "name after arguments": [[part('{"a"', index=0, id="c1")], [part(":1}", index=0, name="f")]],
-    "id and name repeated": [[part('{"a"', index=0, id="c1", name="f")], [part(":1}", index=0, id="c1", name="f")]],
-    "empty name later": [[part('{"a"', index=0, id="c1", name="f")], [part(":1}", index=0, name="", id="")]],
-}  # fmt: skip
+CALLS = dict(RECORDED["calls: each is of f with 1 for 'a'"])
 
 
 @pytest.mark.parametrize("deltas", CALLS.values(), ids=CALLS)
