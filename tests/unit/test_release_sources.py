@@ -42,13 +42,8 @@ def git(folder: Path, *words: str) -> None:
 
 def copy_source(checkout: Path, release: Path) -> subprocess.CompletedProcess[str]:
     release.mkdir(parents=True)
-    return subprocess.run(
-        ["sh", str(checkout / "systemd" / "service"), "copy-source", str(release)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    command = ["sh", str(checkout / "systemd" / "service"), "copy-source", str(release)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
 def files(folder: Path) -> set[str]:

@@ -17,19 +17,10 @@ from gateway.metrics import Metrics
 from gateway.shared_state.memory import MemoryCounters
 from tests.support.clocks import Clock
 
-PRICES = PriceList(
-    [
-        Price(
-            "SvcLLM",
-            input_per_million=1.0,
-            output_per_million=10.0,
-            cached_input_per_million=0.1,
-            cache_write_per_million=1.25,
-        ),
-        Price("cheap", input_per_million=0.1),
-        Price("websearch-search", tool_call=0.5),
-    ]
+PRICE = Price(
+    "SvcLLM", input_per_million=1.0, output_per_million=10.0, cached_input_per_million=0.1, cache_write_per_million=1.25
 )
+PRICES = PriceList([PRICE, Price("cheap", input_per_million=0.1), Price("websearch-search", tool_call=0.5)])
 BODY: Json = {"model": "SvcLLM", "messages": [{"role": "user", "content": "x" * 385}], "max_tokens": 100}
 """400 bytes, names and role included: 200 tokens of input by the first count; 100 of output."""
 INPUT, RESERVED = 200, 300

@@ -91,9 +91,7 @@ async def test_the_slots_of_a_dead_machine_come_free_and_those_of_a_live_one_do_
 
 
 @pytest.mark.slow
-async def test_while_redis_is_away_a_machine_grants_its_part_and_forgets_none(
-    machines: Machines, server: RedisServer
-) -> None:
+async def test_without_redis_machines_grant_their_part_and_forget_none(machines: Machines, server: RedisServer) -> None:
     one, two = machines.new(share_of=2), machines.new(share_of=2)
     for _ in range(2):
         await one.charge(caller(per_minute=6))

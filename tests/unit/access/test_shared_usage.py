@@ -85,12 +85,8 @@ async def test_the_sums_are_those_of_all_machines_and_of_one_where_that_is_asked
         "2026-11-18 k1": 5, "2026-11-18 k2": 1, "2026-11-19 k1": 5, "2026-11-19 k2": 1,
     }  # fmt: skip
     rows, of_all = await two.reader.read("2026-11-01", ["model"])
-    assert of_all and rows == [
-        {
-            "model": "SvcLLM", "requests": 12, "input_tokens": 12_000_000, "cached_tokens": 0, "output_tokens": 120,
-            "tool_calls": 0, "spend": pytest.approx(12.0),
-        }
-    ]  # fmt: skip
+    used = {"requests": 12, "input_tokens": 12_000_000, "cached_tokens": 0, "output_tokens": 120, "tool_calls": 0}
+    assert of_all and rows == [{"model": "SvcLLM", **used, "spend": pytest.approx(12.0)}]
     rows, of_all = await two.reader.read("2026-11-01", ["key"], only_here=True)
     assert not of_all and [(row["key"], row["requests"]) for row in rows] == [("k1", 4), ("k2", 2)]
     assert await one.requests() == {"": 12}
@@ -151,7 +147,7 @@ async def test_a_new_process_continues_the_sums(machines: list[Machine], server:
 
 
 @pytest.mark.slow
-async def test_rows_that_are_removed_are_told_again_within_the_hour(
+async def test_rows_that_are_removed_are_told_again_within_an_hour(
     machines: list[Machine], server: RedisServer
 ) -> None:
     one, _ = machines

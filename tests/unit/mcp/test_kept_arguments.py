@@ -52,13 +52,8 @@ async def test_masked_arguments_are_not_kept_and_those_that_were_stay_as_they_ca
     desk.sanitize = lambda exchange: None
     await desk.call("search", arguments)
     asked = [request.query for _, request, _ in desk.tools.seen]
-    assert asked == [
-        "mail ada@posthaus.org",
-        "mail ada@posthaus.org",
-        "mail [REDACTED:EMAIL]",
-        "write to [REDACTED:EMAIL]",
-        "mail ada@posthaus.org",
-    ]
+    sent = "mail ada@posthaus.org"
+    assert asked == [sent, sent, "mail [REDACTED:EMAIL]", "write to [REDACTED:EMAIL]", sent]
 
 
 def test_what_is_kept_is_bounded_and_the_oldest_goes_first() -> None:

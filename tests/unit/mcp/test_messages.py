@@ -61,22 +61,19 @@ async def test_modern_checks_come_in_the_order_of_the_specification() -> None:
 )
 async def test_a_batch_is_answered_member_by_member(headers: dict[str, str]) -> None:
     desk = Desk()
-    status, answers = await desk.ask(
-        [
-            request("ping", None, "a"),
-            {"jsonrpc": "2.0", "method": "notifications/initialized"},
-            5,
-            request("x", None, 2),
-            tool_call("search", {"query": "ok"}, call_id=3),
-            tool_call("search", {}, call_id=4),
-            request("initialize", {"protocolVersion": "2025-03-26"}, 5),
-            {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "websearch-search"}},
-            {"jsonrpc": "2.0", "method": "tools/list", "params": []},
-            tool_call("search", {"query": "bug"}, call_id=6),
-            {"jsonrpc": "2.0", "id": 9, "result": {}},
-        ],
-        headers,
+    noted, refused = {"jsonrpc": "2.0", "method": "notifications/initialized"}, request("x", None, 2)
+    calls = [tool_call("search", asked, call_id=number) for number, asked in ((3, {"query": "ok"}), (4, {}))]
+    again, failing = (
+        request("initialize", {"protocolVersion": "2025-03-26"}, 5),
+        tool_call("search", {"query": "bug"}, call_id=6),
     )
+    notes = [
+        {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "websearch-search"}},
+        {"jsonrpc": "2.0", "method": "tools/list", "params": []},
+    ]
+    result = {"jsonrpc": "2.0", "id": 9, "result": {}}
+    members = [request("ping", None, "a"), noted, 5, refused, *calls, again, *notes, failing, result]
+    status, answers = await desk.ask(members, headers)
     assert status == 200
     told = [(each["id"], each.get("error", {}).get("code"), each.get("result", {}).get("isError")) for each in answers]
     assert told == [

@@ -99,12 +99,8 @@ async def test_structured_content_and_its_schema_come_from_2025_06_18_on(revisio
 async def test_a_failure_of_the_service_is_an_outcome_that_says_when_to_come_back() -> None:
     desk = Desk()
     answer = await desk.call("search", {"query": "fail"})
-    assert answer.is_error and answer.error == {
-        "type": "upstream_error",
-        "message": "the search provider does not answer",
-        "retryable": True,
-        "retry_after_s": 7,
-    }
+    told = {"type": "upstream_error", "message": "the search provider does not answer"}
+    assert answer.is_error and answer.error == {**told, "retryable": True, "retry_after_s": 7}
     assert desk.account.outcome == "tool_error" and desk.account.tool == "websearch-search"
 
 

@@ -33,10 +33,8 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         yield Store(MemoryWindows(), MemoryCounters(), MemoryEntries(16_000, PER_OWNER))
     elif request.param == "sqlite":
         files = [StateFile(tmp_path / "state.sqlite3") for _ in range(2)]
-        first, second = (
-            Store(SqliteWindows(file), SqliteCounters(file), SqliteEntries(file, "x", 16_000, PER_OWNER))
-            for file in files
-        )
+        all_of_it = [(SqliteWindows(f), SqliteCounters(f), SqliteEntries(f, "x", 16_000, PER_OWNER)) for f in files]
+        first, second = (Store(*each) for each in all_of_it)
         first.others = second
         yield first
         for file in files:

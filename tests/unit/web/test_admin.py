@@ -30,7 +30,7 @@ async def session(server: Gateway) -> AsyncIterator[aiohttp.ClientSession]:
         yield session
 
 
-async def test_usage_is_summed_by_the_groups_that_were_asked_for(
+async def test_usage_is_summed_by_the_groups_that_are_asked_for(
     server: Gateway, session: aiohttp.ClientSession
 ) -> None:
     await use(server.config.state_dir)
@@ -93,7 +93,7 @@ async def test_a_key_is_edited_by_the_fields_that_change(
     assert all(answer["record"].get(name) == each for name, each in {**dict.fromkeys(changes), **told}.items())
 
 
-async def test_the_key_in_use_keeps_admin_and_an_unknown_one_is_404(
+async def test_the_key_in_use_stays_admin_and_an_unknown_is_404(
     server: Gateway, session: aiohttp.ClientSession
 ) -> None:
     (own,) = KeyFile(server.config.state_dir / "keys.json").read()

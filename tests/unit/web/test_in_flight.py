@@ -11,9 +11,7 @@ from tests.support.upstream import Upstream
 from tests.support.waiting import until
 
 
-async def test_a_key_that_fills_the_cap_is_refused_further_requests_and_another_key_is_served(
-    serve: Serve, upstream: Upstream
-) -> None:
+async def test_a_key_that_fills_the_cap_is_refused_more_and_another_is_served(serve: Serve, upstream: Upstream) -> None:
     server = await serve("[server]\nmax_in_flight = 8\n" + upstream_toml(upstream.url))
     other = server.make_key("chat")
     upstream.will(up.silent(upstream, head=False))

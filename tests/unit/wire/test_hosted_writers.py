@@ -91,7 +91,7 @@ WITHOUT_A_TEXT = [
 
 
 @pytest.mark.parametrize(("events", "kinds"), WITHOUT_A_TEXT)
-async def test_an_answer_without_a_text_has_an_empty_one_unless_it_calls(
+async def test_an_answer_without_text_has_an_empty_one_unless_it_calls(
     events: list[HostedEvent], kinds: list[str]
 ) -> None:
     response = await writer().whole(played(events))

@@ -12,9 +12,7 @@ KEY, PASSWORD = "tW9kQ2xbV7mZp4Lr8nYs", "hQ4m!qaE6X4tFN"
 
 @pytest.mark.parametrize("value", [KEY, PASSWORD])
 @pytest.mark.parametrize("form", PLACES["places of any secret"])
-def test_a_secret_in_the_words_and_syntax_that_people_and_languages_have_for_one_is_certain(
-    form: str, value: str
-) -> None:
+def test_a_secret_in_the_words_and_syntax_that_people_and_languages_have_is_certain(form: str, value: str) -> None:
     assert found(form.format(value)) == found(form.format(value), certain=True) == [value]
 
 
@@ -78,9 +76,7 @@ def test_lines_that_json_quotes_once_or_twice_read_like_lines(text: str) -> None
 
 @pytest.mark.parametrize("blank", [r"\n", r"\r\n", r"\t", r"\\n"])
 @pytest.mark.parametrize(("label", "value"), PLACES["values in quoted lines: label, value"])
-def test_a_value_at_the_beginning_of_a_quoted_line_is_found_and_ends_with_it(
-    label: str, value: str, blank: str
-) -> None:
+def test_a_value_at_the_start_of_a_quoted_line_is_found_and_ends_with_it(label: str, value: str, blank: str) -> None:
     assert found(f'{{"file": "first{blank}{label}{value}{blank}and more{blank}"}}', certain=True) == [value]
 
 

@@ -58,13 +58,10 @@ class Upstream:
 
 def natives(first: Upstream, second: Upstream) -> NativeResponses:
     """A native model `m` with a fallback `plain` that knows chat alone."""
-    models = [
-        ModelEntry(
-            "m", "text", (Target(first, UpstreamOptions("up"), speaks=frozenset(("responses",))),), fallback=("plain",)
-        ),
-        ModelEntry("plain", "text", (Target(second, UpstreamOptions("up2")),)),
-    ]
-    return NativeResponses(CompletionService(models, images=None, user_key=b"k"))
+    speaking = Target(first, UpstreamOptions("up"), speaks=frozenset(("responses",)))
+    native = ModelEntry("m", "text", (speaking,), fallback=("plain",))
+    plain = ModelEntry("plain", "text", (Target(second, UpstreamOptions("up2")),))
+    return NativeResponses(CompletionService([native, plain], images=None, user_key=b"k"))
 
 
 def body(**more: Any) -> Json:
@@ -129,10 +126,8 @@ def test_images_are_found_wherever_an_upstream_would_fetch_them(item: Json, path
 
 def test_only_models_whose_every_upstream_speaks_it_are_served() -> None:
     native = natives(Upstream("first"), Upstream("second"))
-    mixed = (
-        Target(Upstream("a"), UpstreamOptions("u"), speaks=frozenset(("responses",))),
-        Target(Upstream("b"), UpstreamOptions("u")),
-    )
+    speaking = Target(Upstream("a"), UpstreamOptions("u"), speaks=frozenset(("responses",)))
+    mixed = (speaking, Target(Upstream("b"), UpstreamOptions("u")))
     assert not native.serves(ModelEntry("x", "text", mixed), body())
     assert native.serves(ModelEntry("x", "text", mixed[:1]), body())
     assert not native.serves(ModelEntry("x", "text", ()), body())

@@ -61,10 +61,8 @@ class Pictures:
 
 
 def asking(*urls: object) -> Json:
-    parts = [
-        {"type": "image_url", "image_url": url if isinstance(url, str) else {"url": "https://x.example/a"}}
-        for url in urls
-    ]
+    addresses = [url if isinstance(url, str) else {"url": "https://x.example/a"} for url in urls]
+    parts = [{"type": "image_url", "image_url": address} for address in addresses]
     return {"model": "m", "messages": [{"role": "user", "content": [{"type": "text", "text": "see"}, *parts]}]}
 
 
@@ -121,19 +119,12 @@ def test_fields_that_name_a_host_or_a_credential_never_go_on(name: str) -> None:
 
 
 def test_todays_names_go_up_whatever_the_caller_calls_them() -> None:
-    body: Json = {
-        "model": "m",
-        "messages": [
-            {"role": "developer", "content": "be kind"},
-            {"role": "user", "content": [{"type": "input_text", "text": "x"}]},
-            {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "function": {"name": "f"}}]},
-            {"role": "tool", "content": "1"},
-            {"role": "tool", "content": "2", "name": "g"},
-        ],
-        "max_completion_tokens": 9,
-        "tools": [{"type": "function", "name": "f", "parameters": {}}],
-        "tool_choice": {"type": "function", "name": "f"},
-    }
+    asked = {"role": "user", "content": [{"type": "input_text", "text": "x"}]}
+    called = {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "function": {"name": "f"}}]}
+    results = [{"role": "tool", "content": "1"}, {"role": "tool", "content": "2", "name": "g"}]
+    body: Json = {"model": "m", "messages": [{"role": "developer", "content": "be kind"}, asked, called, *results]}
+    function = {"type": "function", "name": "f"}
+    body |= {"max_completion_tokens": 9, "tools": [{**function, "parameters": {}}], "tool_choice": function}
     sent = to_upstream(body, UpstreamOptions("up", {"top_k": 1}))
     assert [m["role"] for m in sent["messages"]] == ["system", "user", "assistant", "tool", "user"]
     assert sent["messages"][3]["tool_call_id"] == "c1" and "result of g" in sent["messages"][4]["content"]

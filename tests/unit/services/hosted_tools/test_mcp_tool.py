@@ -104,12 +104,8 @@ async def test_a_list_that_takes_too_long_is_told_and_the_answer_goes_on() -> No
     web, server = ScriptedWeb(), Server()
     server.silent = {"list"}
     async with asyncio.timeout(5):
-        events = await play(
-            ScriptedModel(["Without."]),
-            [McpTool(server, never(), web.caller)],
-            Sources(),
-            limits=LoopLimits(total_s=0.1),
-        )
+        tool, limits = McpTool(server, never(), web.caller), LoopLimits(total_s=0.1)
+        events = await play(ScriptedModel(["Without."]), [tool], Sources(), limits=limits)
     [listing] = calls_of(events)
     assert listing.status == "failed" and "the time for tools" in listing.error and text_of(events) == "Without."
 
@@ -118,11 +114,9 @@ async def test_all_texts_of_a_listed_tool_are_bounded_cleaned_and_masked() -> No
     web, server = ScriptedWeb(), Server()
     web.secret = "secret"
     field: Json = {"type": "string", "description": "A secret\u200b word."}
-    odd: Json = {
-        "name": "odd",
-        "inputSchema": {"type": "object", "properties": {"word": field}},
-        "annotations": {"title": "secret " + "x" * 1_000, "readOnlyHint": True, "note": "y" * 100_000},
-    }
+    notes = {"title": "secret " + "x" * 1_000, "readOnlyHint": True, "note": "y" * 100_000}
+    schema = {"type": "object", "properties": {"word": field}}
+    odd: Json = {"name": "odd", "inputSchema": schema, "annotations": notes}
     server.listed = [odd, {"name": "n" * 129}]
     listing = calls_of(await play(ScriptedModel(["Ok."]), [McpTool(server, never(), web.caller)], Sources()))[0]
     [tool] = listing.results

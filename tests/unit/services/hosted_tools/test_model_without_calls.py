@@ -30,11 +30,8 @@ class Model:
 
     async def complete(self, body: Json, stats: RequestStats, *, route: str = "") -> Json:
         self.sent = body
-        return {
-            "id": "c",
-            "usage": {"total_tokens": 3},
-            "choices": [{"index": 0, "message": {"content": self.text}, "finish_reason": self.finish}],
-        }
+        choice = {"index": 0, "message": {"content": self.text}, "finish_reason": self.finish}
+        return {"id": "c", "usage": {"total_tokens": 3}, "choices": [choice]}
 
     async def stream(
         self, body: Json, stats: RequestStats, *, route: str = "", relay: object = None

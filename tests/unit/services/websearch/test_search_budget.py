@@ -15,14 +15,8 @@ def sizes(data: Json, field: str) -> list[int]:
 
 def results(*lengths: tuple[int, int | None]) -> list[Json]:
     """Results with an excerpt and a page of these lengths."""
-    return [
-        result(
-            f"https://a.test/{number}",
-            content=("word " * excerpt)[:excerpt],
-            raw_content=None if text is None else ("text " * text)[:text],
-        )
-        for number, (excerpt, text) in enumerate(lengths)
-    ]
+    texts = [(("word " * excerpt)[:excerpt], text and ("text " * text)[:text]) for excerpt, text in lengths]
+    return [result(f"https://a.test/{n}", content=content, raw_content=raw) for n, (content, raw) in enumerate(texts)]
 
 
 async def test_long_excerpts_are_cut_once_and_remembered_so() -> None:
@@ -64,12 +58,8 @@ async def test_pages_without_room_are_told() -> None:
 
 
 async def test_no_text_of_a_result_keeps_characters_that_nobody_sees() -> None:
-    fields = {
-        "content": "a\u200bb",
-        "raw_content": "\u202ec",
-        "favicon": "https://a.test/\u2060f.ico",
-        "odd": ["\U000e0041d"],
-    }
+    icon, odd = "https://a.test/\u2060f.ico", ["\U000e0041d"]
+    fields = {"content": "a\u200bb", "raw_content": "\u202ec", "favicon": icon, "odd": odd}
     made = service(Scripted([{**result("https://a.test/\u200b1"), **fields}], BOTH))
     data = whole(await made.search(SearchRequest("q", include_raw_content=True, include_favicon=True), CALL))
     (found,) = data["results"]

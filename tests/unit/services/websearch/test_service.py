@@ -166,19 +166,15 @@ async def test_a_search_that_finds_nothing_without_a_failure_is_a_success() -> N
 
 async def test_the_next_provider_answers_when_one_fails_and_says_so() -> None:
     broken, spare = Scripted([]), Scripted([result("https://a.test/")], name="spare")
-    broken.fails = UpstreamUnavailable("the search provider x is in trouble.")
+    trouble = "the search provider x is in trouble."
+    broken.fails = UpstreamUnavailable(trouble)
     broken.fails.quoted = "what somebody asked"
     made = service(broken, spare)
     data = await made.search(SearchRequest("q"), CALL)
-    assert data["provider"] == "spare"
-    assert data["note"] == "the search provider x is in trouble. These results come from spare."
+    assert data["provider"] == "spare" and data["note"] == f"{trouble} These results come from spare."
     status = await made.status(CALL)
-    assert status["search_provider"] == {
-        "name": "scripted",
-        "healthy": False,
-        "error": "the search provider x is in trouble.",
-    }
-    assert status["last_error"] == "the search provider x is in trouble."
+    assert status["search_provider"] == {"name": "scripted", "healthy": False, "error": trouble}
+    assert status["last_error"] == trouble
     spare.fails = UpstreamUnavailable("down too")
     with pytest.raises(UpstreamUnavailable, match="in trouble") as caught:
         await made.search(SearchRequest("other"), CALL)

@@ -8,33 +8,20 @@ from contextlib import asynccontextmanager
 import aiohttp
 from aiohttp import web
 
-from gateway.calls.in_flight import InFlight
-from gateway.web.listen_socket import bind
-from gateway.web.server.runner import Listener
-from gateway.web.state import IN_FLIGHT
-
-Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+from tests.support.listening import Answer, listening
 
 
 @asynccontextmanager
 async def connected(answer: Answer) -> AsyncIterator[Callable[[bytes], Awaitable[str]]]:
     """A function that posts a body over the one connection and returns the answer's text."""
-    app = web.Application()
-    app[IN_FLIGHT] = InFlight(10)
-    app.router.add_post("/", answer)
-    listener, sock = Listener(app, header_timeout_s=5, stalled_s=5), bind("127.0.0.1", 0)
-    url = f"http://127.0.0.1:{sock.getsockname()[1]}/"
-    await listener.start([sock])
-    try:
-        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=1)) as session:
+    connector = aiohttp.TCPConnector(limit=1)
+    async with listening(answer) as port, aiohttp.ClientSession(connector=connector) as session:
 
-            async def post(body: bytes) -> str:
-                async with asyncio.timeout(10), session.post(url, data=body) as response:
-                    return await response.text()
+        async def post(body: bytes) -> str:
+            async with asyncio.timeout(10), session.post(f"http://127.0.0.1:{port}/", data=body) as response:
+                return await response.text()
 
-            yield post
-    finally:
-        await listener.close()
+        yield post
 
 
 async def test_a_request_that_took_back_its_cancellation_leaves_time_limits_to_the_next() -> None:

@@ -10,7 +10,7 @@ from aiohttp.test_utils import make_mocked_request
 from gateway.web.endpoints import Handler
 from gateway.web.listen_socket import bind
 from gateway.web.replies import JsonReply
-from gateway.web.server.runner import Listener
+from tests.support.listening import listening
 
 ORDER: list[str] = []
 
@@ -65,11 +65,9 @@ def app() -> web.Application:
 
 @pytest.fixture
 async def port(app: web.Application) -> AsyncIterator[int]:
-    listener, sock = Listener(app, header_timeout_s=5), bind("127.0.0.1", 0)
-    await listener.start([sock])
-    ORDER.clear()
-    yield sock.getsockname()[1]
-    await listener.close()
+    async with listening(app) as port:
+        ORDER.clear()
+        yield port
 
 
 async def said(port: int, text: str) -> str:
