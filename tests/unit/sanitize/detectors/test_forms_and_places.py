@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.scanned import PLACES, found
+from tests.support.scanned import PLACES, found, mask
 
 
 @pytest.mark.parametrize("key", PLACES["keys of unknown makers"])
@@ -31,3 +31,12 @@ def test_a_telephone_number_with_a_slash_is_found_whole_behind_its_word(number: 
 @pytest.mark.parametrize("text", PLACES["numbers behind the words that make them some, in braces"])
 def test_a_number_of_an_account_customer_or_contract_needs_its_word(text: str) -> None:
     assert found(text.replace("{", "").replace("}", "")) == [part.split("}")[0] for part in text.split("{")[1:]]
+
+
+@pytest.mark.parametrize(("word", "reach", "number"), [("phone", 48, "6512345678"), ("ssn", 64, "536229873")])
+@pytest.mark.parametrize("others", [0, 3, 60], ids=["alone", "few", "many"])
+def test_a_word_counts_as_far_as_it_reaches_among_many_numbers(word: str, reach: int, number: str, others: int) -> None:
+    filler = "plain words go on and on. " * 60
+    before = filler + "".join(f"{place} to 2024-2025, {filler[:40]}" for place in range(others)) + filler
+    near, far = (f"{word}{'.' * (gap - len(word))} {number} " for gap in (reach - 2, reach + 40))
+    assert number not in mask(f"{before}{near}{filler}") and number in mask(f"{before}{far}{filler}")
