@@ -46,12 +46,10 @@ def test_every_line_in_the_journal_is_json_with_its_priority(service: InstalledS
 
 def test_root_checks_the_file_of_the_service_though_it_has_not_its_credentials(service: InstalledService) -> None:
     done = service.gateway("check-config", FILE)
-    assert "ok" in done.stdout
-    assert done.stderr == ""
+    assert "ok" in done.stdout and done.stderr == ""
     service.configure("drain_s = 140\n")
     done = service.gateway("check-config", FILE, check=False)
-    assert done.returncode == 78
-    assert "server.drain_s" in done.stderr and "TimeoutStopSec=150" in done.stderr
+    assert done.returncode == 78 and "server.drain_s" in done.stderr and "TimeoutStopSec=150" in done.stderr
     service.configure("port = 9999\n")
     done = service.gateway("check-config", FILE)
     assert "127.0.0.1:9999" in done.stderr and "127.0.0.1:8080" in done.stderr
@@ -76,8 +74,7 @@ def test_the_doctor_finds_a_sound_installation_sound_and_names_a_fault(service: 
     service.machine.run("chmod", "0640", "/etc/gateway/credentials/llm")
     service.machine.run("touch", f"{STATE}/of-root")
     done = service.gateway("doctor", check=False)
-    assert done.returncode == 1
-    assert "chmod 0600 /etc/gateway/credentials/llm" in done.stdout
+    assert done.returncode == 1 and "chmod 0600 /etc/gateway/credentials/llm" in done.stdout
     assert "1 files in /var/lib/gateway belong to another user" in done.stdout
     told = "another credential 'llm'\n      mend: systemctl restart gateway.service"
     assert told in done.stdout
@@ -99,8 +96,7 @@ def test_a_backup_of_the_running_service_can_be_put_back(service: InstalledServi
     service.machine.run("sh", "-c", f"rm -rf {STATE}/*")
     service.gateway("restore", "/var/backups/state.tar")
     service.systemctl("start", "gateway.service")
-    assert service.key == key
-    assert service.load(1).result()["errors"] == {}
+    assert service.key == key and service.load(1).result()["errors"] == {}
     assert len(owners(service)) == 1
 
 
@@ -122,8 +118,7 @@ def test_a_full_disk_ends_no_worker_and_is_told(service: InstalledService) -> No
         assert refused() == {}
         service.wait_for(lambda: bool(service.events("state_file_failed", cursor)))
         notes = service.machine.run("curl", "-s", "http://127.0.0.1:9464/readyz").stdout
-        assert "look at the disk" in notes
-        assert service.events("worker_ended", cursor) == []
+        assert "look at the disk" in notes and service.events("worker_ended", cursor) == []
         service.restart()
         assert refused() == {}
         service.machine.run("rm", f"{folder}/fill")
@@ -238,8 +233,7 @@ def test_a_service_that_holds_the_port_itself_is_moved_over(service: InstalledSe
     service.systemctl("start", "gateway.service")
     told = service.managed("install")
     assert "stopping the service that holds the port without a socket unit" in told
-    assert told.endswith("sudo gateway doctor\n")
-    assert service.systemctl("is-active", "gateway.socket") == "active"
+    assert told.endswith("sudo gateway doctor\n") and service.systemctl("is-active", "gateway.socket") == "active"
     assert service.load(1).result()["errors"] == {}
 
 
@@ -250,8 +244,7 @@ def test_a_debian_package_installs_the_service_and_removes_it_and_purge_the_rest
     package = told.split("built ")[1].split(" for ")[0]
     service.machine.run("dpkg", "-i", package)
     assert service.systemctl("is-active", "gateway.service") == "active"
-    assert service.systemctl("is-enabled", "gateway.socket") == "enabled"
-    assert service.load(1).result()["errors"] == {}
+    assert service.systemctl("is-enabled", "gateway.socket") == "enabled" and service.load(1).result()["errors"] == {}
     service.machine.run("dpkg", "-r", "gateway")
     assert service.systemctl("is-active", "gateway.socket", check=False) == "inactive"
     assert service.machine.run("test", "-e", f"{STATE}/keys.json", check=False).returncode == 0

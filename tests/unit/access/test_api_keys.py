@@ -138,8 +138,7 @@ def test_keys_made_at_the_same_time_are_all_kept(path: Path) -> None:
 
 def test_the_first_key_is_written_once(path: Path, tmp_path: Path) -> None:
     file = tmp_path / "dev-key"
-    assert ensure_dev_key(KeyFile(path), file)
-    assert not ensure_dev_key(KeyFile(path), file)
+    assert ensure_dev_key(KeyFile(path), file) and not ensure_dev_key(KeyFile(path), file)
     assert KeyStore(path).lookup(file.read_text().strip()).scopes == set(SCOPES)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 

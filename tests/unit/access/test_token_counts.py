@@ -14,8 +14,7 @@ TEXT = {"type": "text", "text": "a" * 1000}
 
 
 def test_a_token_has_two_bytes_until_more_is_known() -> None:
-    assert TokenCounts().most("m", Size(4001)) == 2001
-    assert TokenCounts().most("m", Size(0)) == 1
+    assert TokenCounts().most("m", Size(4001)) == 2001 and TokenCounts().most("m", Size(0)) == 1
     tokens, is_estimate = TokenCounts().of("m", {"messages": [{"role": "user", "content": "the one word " * 100}]})
     assert 270 <= tokens <= 330 and is_estimate
 
@@ -89,8 +88,7 @@ def test_what_no_tokenizer_makes_says_nothing(told: int) -> None:
 
 
 def test_what_is_told_counts_unless_no_tokenizer_makes_so_few() -> None:
-    assert believed(100, 400, 200) == 100
-    assert believed(1000, 400, 200) == 1000
+    assert believed(100, 400, 200) == 100 and believed(1000, 400, 200) == 1000
     assert believed(1, 400, 200) == believed(0, 400, 200) == 200
 
 

@@ -182,8 +182,7 @@ async def test_the_sums_are_those_of_all_machines_and_of_one_where_that_is_asked
     assert of_all and rows == [{"model": "SvcLLM", **used, "spend": pytest.approx(12.0)}]
     rows, of_all = await two.reader.read("2026-11-01", ["key"], only_here=True)
     assert not of_all and [(row["key"], row["requests"]) for row in rows] == [("k1", 4), ("k2", 2)]
-    assert await one.requests() == {"": 12}
-    assert (await one.reader.read("2026-11-25", ["key"]))[0] == []
+    assert await one.requests() == {"": 12} and (await one.reader.read("2026-11-25", ["key"]))[0] == []
 
 
 @pytest.mark.slow
@@ -281,11 +280,9 @@ async def test_the_command_sums_over_machines_and_names_the_keys_of_redis(
         rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
         return [(row["name"], row["requests"]) for row in rows]
 
-    assert await printed() == [("billing", 5)]
-    assert await printed("--machine") == [("billing", 2)]
+    assert await printed() == [("billing", 5)] and await printed("--machine") == [("billing", 2)]
     await server.stop()
-    assert await asyncio.to_thread(main, words) == 1
-    assert "--machine shows" in capsys.readouterr().err
+    assert await asyncio.to_thread(main, words) == 1 and "--machine shows" in capsys.readouterr().err
 
 
 async def test_who_used_it_is_told_of_all_machines(machines: list[Machine]) -> None:

@@ -13,8 +13,7 @@ def test_a_process_that_ran_for_the_whole_window_starts_from_the_beginning() -> 
     policy = RestartPolicy()
     for _ in range(9):
         policy.record_death(0)
-    assert policy.record_death(60) == 0
-    assert policy.record_death(0) == 0
+    assert policy.record_death(60) == 0 and policy.record_death(0) == 0
 
 
 def test_pauses_do_not_empty_the_window() -> None:

@@ -86,8 +86,7 @@ async def test_a_tunnel_shows_the_proxy_its_own_password_and_no_key_or_request(a
 async def test_a_plain_request_goes_through_the_proxy_too() -> None:
     async with server() as (url, got), ConnectProxy(auth=SECRET) as proxy:
         assert await post(url, Egress(proxy.url, SECRET)) == b'{"ok": true}'
-    assert proxy.heads[0].startswith(f"POST {url} ")
-    assert len(got) == 1
+    assert proxy.heads[0].startswith(f"POST {url} ") and len(got) == 1
 
 
 @pytest.mark.slow

@@ -21,5 +21,4 @@ async def test_a_body_of_any_size_arrives_whole(upstream: Upstream, size: int) -
             await client.complete({"model": "m", "messages": [{"role": "user", "content": text}]}, RequestStats())
     finally:
         await client.close()
-    assert upstream.last.body["messages"][0]["content"] == text
-    assert upstream.last.headers["content-length"].isdigit()
+    assert upstream.last.body["messages"][0]["content"] == text and upstream.last.headers["content-length"].isdigit()

@@ -141,8 +141,7 @@ def test_expired_entries_make_room_first() -> None:
 def test_an_entry_larger_than_the_cache_is_not_stored_and_costs_nothing() -> None:
     cache = shared()
     fill(cache, "a", 10, 10)
-    assert not cache.put(("a", "huge"), 1, weight=101)
-    assert held(cache, "a") == list(range(10))
+    assert not cache.put(("a", "huge"), 1, weight=101) and held(cache, "a") == list(range(10))
 
 
 @pytest.mark.parametrize("seed", range(5))

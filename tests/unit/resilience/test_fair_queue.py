@@ -46,8 +46,7 @@ async def test_jobs_of_one_key_keep_their_order() -> None:
 
 async def test_another_key_has_a_spare_slot_when_one_key_holds_all() -> None:
     queue = FairQueue(4, spare=2)
-    assert all(queue.take("a") for _ in range(4))
-    assert queue.take("b") and queue.take("c")
+    assert all(queue.take("a") for _ in range(4)) and queue.take("b") and queue.take("c")
     assert not queue.take("d"), "the spare slots are bounded too"
     assert not queue.take("a")
 
@@ -64,8 +63,7 @@ async def test_the_greedy_key_gets_no_ordinary_slot_while_a_spare_one_is_in_use(
 @pytest.mark.parametrize(("share", "others"), [(0.25, 2), (0.5, 4), (1.0, 4)])
 async def test_a_share_or_an_even_part_is_what_a_key_may_have_of_the_spare_slots(share: float, others: int) -> None:
     queue = FairQueue(8, share=share, spare=8)
-    assert all(queue.take("flood") for _ in range(8))
-    assert sum(queue.take("other") for _ in range(8)) == others
+    assert all(queue.take("flood") for _ in range(8)) and sum(queue.take("other") for _ in range(8)) == others
 
 
 async def test_a_freed_slot_goes_to_the_key_with_the_fewest() -> None:
@@ -87,8 +85,7 @@ async def test_a_freed_slot_goes_to_the_key_with_the_fewest() -> None:
 
 async def test_a_key_is_greedy_that_asks_for_more_than_its_due_beside_another() -> None:
     queue = FairQueue(4, share=0.5, spare=2)
-    assert all(queue.take("a") for _ in range(3)) and not queue.is_greedy("a")
-    assert queue.take("b")
+    assert all(queue.take("a") for _ in range(3)) and not queue.is_greedy("a") and queue.take("b")
     assert queue.is_greedy("a") and not queue.is_greedy("b")
     queue.release("a")
     assert not queue.is_greedy("a"), "two of four slots are its due"

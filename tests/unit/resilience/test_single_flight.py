@@ -43,8 +43,7 @@ async def test_equal_questions_share_a_task_and_other_questions_do_not() -> None
     assert len(flights) == 2
     question.gate.set()
     other.gate.set()
-    assert await asyncio.gather(*calls) == [1, 1, 1, 1]
-    assert (question.started, other.started, len(flights)) == (1, 1, 0)
+    assert await asyncio.gather(*calls) == [1, 1, 1, 1] and (question.started, other.started, len(flights)) == (1, 1, 0)
     assert await flights.run("a", question) == 2, "a result is not remembered"
 
 

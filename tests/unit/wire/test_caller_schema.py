@@ -32,8 +32,7 @@ def test_a_schema_that_cannot_be_used_is_refused_without_its_words(schema: Any) 
 def test_work_beyond_the_bound_is_not_done() -> None:
     many = CallerSchema({"allOf": [{"items": {"minimum": number}} for number in range(-900, 0)]})
     pattern = CallerSchema({"pattern": "^(a+)+(?=x)$"})
-    assert many.is_valid([1] * 100) and not many.is_valid([1] * 100_000)
-    assert not pattern.is_valid("a" * 5_000)
+    assert many.is_valid([1] * 100) and not many.is_valid([1] * 100_000) and not pattern.is_valid("a" * 5_000)
 
 
 @pytest.mark.parametrize("place", ["²", "9" * 5_000, "-1", "7"])

@@ -48,8 +48,7 @@ def test_one_byte_at_a_time() -> None:
 
 
 def test_a_missing_final_blank_line_loses_nothing() -> None:
-    assert parsed([b"data: a\n\ndata: b"]) == [b"a", b"b"]
-    assert parsed([b"data: a\r\n\r\ndata: b\r\n"]) == [b"a", b"b"]
+    assert parsed([b"data: a\n\ndata: b"]) == [b"a", b"b"] and parsed([b"data: a\r\n\r\ndata: b\r\n"]) == [b"a", b"b"]
 
 
 def test_an_event_of_600_kb_in_small_reads_is_whole() -> None:

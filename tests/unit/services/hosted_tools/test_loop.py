@@ -46,8 +46,7 @@ async def test_the_callers_limits_of_calls_and_tokens_hold_over_all_rounds() -> 
     body = {"model": "SvcLLM", "messages": QUESTION, "max_completion_tokens": 50, "max_tokens": 70}
     model = ScriptedModel([call("web_search", query="a")], ["Paris."], tokens=20)
     await play(model, [web.tool(sources)], sources, LoopRequest(body, max_calls=1))
-    assert [asked["max_tokens"] for asked in model.asked] == [50, 30]
-    assert model.asked[1]["tool_choice"] == "none"
+    assert [asked["max_tokens"] for asked in model.asked] == [50, 30] and model.asked[1]["tool_choice"] == "none"
     model = ScriptedModel([call("web_search", query="a")], tokens=50)
     events = await play(model, [web.tool(sources)], sources, LoopRequest(body))
     assert ending(events).finish_reason == "length"

@@ -90,8 +90,7 @@ async def test_what_is_wrong_is_refused_by_its_place_before_any_upstream_call(re
     completions = Scripted("x")
     with pytest.raises(InvalidRequest) as refused:
         await service(completions).complete(request_body, RequestStats())
-    assert refused.value.param == param
-    assert not completions.bodies
+    assert refused.value.param == param and not completions.bodies
 
 
 async def test_too_many_pixels_are_refused_without_decoding() -> None:
@@ -134,8 +133,7 @@ async def test_the_upstream_gets_the_image_first_inlined_and_labelled_by_its_byt
     )
     sent = completions.bodies[0]
     image, text = sent["messages"][0]["content"]
-    assert image["image_url"]["url"].startswith("data:image/jpeg;base64,")
-    assert text == TEXT
+    assert image["image_url"]["url"].startswith("data:image/jpeg;base64,") and text == TEXT
     assert sent["temperature"] == 0
 
 
@@ -178,8 +176,7 @@ async def test_a_stream_of_several_images_is_one_answer() -> None:
     assert [one["finish_reason"] for one in finishes] == ["stop"]
     assert finishes[0]["provider_specific_fields"]["images"][1] == {"width": 7, "height": 9}
     usages = [one["usage"] for one in data if one.get("usage")]
-    assert usages == [{"prompt_tokens": 20, "completion_tokens": 4, "total_tokens": 24}]
-    assert completions.closed == 2
+    assert usages == [{"prompt_tokens": 20, "completion_tokens": 4, "total_tokens": 24}] and completions.closed == 2
 
 
 async def test_a_stream_given_up_closes_the_upstreams() -> None:
@@ -223,5 +220,4 @@ async def test_images_for_remote_upstreams_are_turned_upright_and_put_on_white()
     await pool.close()
     opened = [Image.open(io.BytesIO(await decode_data_url(image.url))) for image in (turned, white)]
     assert opened[0].size == (30, 40) == (turned.width, turned.height)
-    assert opened[1].convert("RGB").getpixel((0, 0)) == (255, 255, 255)
-    assert plain.url == urls[2]
+    assert opened[1].convert("RGB").getpixel((0, 0)) == (255, 255, 255) and plain.url == urls[2]

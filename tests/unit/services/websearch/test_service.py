@@ -26,10 +26,7 @@ class Scripted:
     """A provider of prepared results, with chosen capabilities."""
 
     def __init__(self, results: list[Json], capabilities: frozenset[str] = frozenset(), name: str = "scripted") -> None:
-        self.results = results
-        self._capabilities = capabilities
-        self._name = name
-        self.asked = 0
+        self.results, self._capabilities, self._name, self.asked = results, capabilities, name, 0
         self.per_key = False
         self.fails: Exception | None = None
         self.gate: asyncio.Event | None = None
@@ -134,8 +131,7 @@ async def test_raw_content_and_favicons_come_from_the_own_engine(tmp_path: Path)
         chained = service(provider, reader=made.web)
         data = await chained.search(SearchRequest("q", include_raw_content=True, include_favicon=True), CALL)
     assert "Words of the page itself" in data["results"][0]["raw_content"]
-    assert data["results"][0]["favicon"] == f"{site.url}/favicon.ico"
-    assert data["results"][1]["raw_content"] is None
+    assert data["results"][0]["favicon"] == f"{site.url}/favicon.ico" and data["results"][1]["raw_content"] is None
 
 
 async def test_each_page_of_a_crawl_that_is_cut_says_how_to_get_the_rest() -> None:

@@ -45,5 +45,4 @@ def test_a_built_in_tool_gets_its_own_item(kind: str, arguments: str, field: str
 @pytest.mark.parametrize("arguments", ["", "[]", '{"command": null}', "ls -l"])
 def test_a_built_in_call_without_what_its_tool_needs_is_told_as_a_function_call(arguments: str) -> None:
     item = streamed(ToolRef("local_shell", "local_shell"), arguments, [])[1]
-    assert (item["type"], item["name"]) == ("function_call", "local_shell")
-    assert item["arguments"] == (arguments or "{}")
+    assert (item["type"], item["name"]) == ("function_call", "local_shell") and item["arguments"] == (arguments or "{}")
