@@ -8,7 +8,7 @@ import pytest
 from gateway.cli.main import _EXAMPLES
 from tests.support.installed_service import FILE, InstalledService
 from tests.support.markdown_fences import fences
-from tests.support.paths import ROOT
+from tests.support.paths import GOLDEN, ROOT
 
 pytestmark = [pytest.mark.system, pytest.mark.slow, pytest.mark.alone]
 
@@ -151,36 +151,7 @@ def test_a_python_that_the_unit_cannot_run_is_refused_before_anything_is_done(se
     assert service.machine.run("ls", "/opt/gateway/releases").stdout == before
 
 
-SAID = {
-    "check-config": "/etc/gateway/gateway.toml: ok",
-    "print-config": "# state directory: /var/lib/gateway",
-    "doctor": ", 0 wrong",
-    "reload": "reload",
-    "backup": "files of /var/lib/private/gateway are saved in /var/backups/gateway.tar",
-    "restore": "a gateway serves from /var/lib/gateway",
-    "keys": "dev",
-    "keys create": "for crawler, scopes web-search; it is not shown again",
-    "keys edit": "key ID for crawler is changed",
-    "keys show": "expires                  never",
-    "keys list": '"name": "dev"',
-    "keys rotate": "key ID stays valid",
-    "keys import": "keys were added; the others were there",
-    "keys revoke": "is revoked",
-    "keys erase": "removed of key ID",
-    "usage": "requests",
-    "client-config": "cat /var/lib/gateway/dev-key",
-    "chat": "word0",
-    "search": "nothing found",
-    "call": "the page could not be read",
-    "extract": "not read: https://example.com/",
-    "crawl": "https://docs.example.com/",
-    "index": "0 pages added",
-    "index add": "1 pages added",
-    "index remove": "0 pages removed",
-    "index stats": "pages                ",
-    "index copy": "index.postgres_url is missing",
-    "sanitize": "Nothing found",
-}
+SAID: dict[str, str] = json.loads((GOLDEN / "told_by_commands.json").read_text())
 """What the examples of the help print on the installed service. The others start a server, read pictures, or are about
 no gateway."""
 

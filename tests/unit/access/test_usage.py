@@ -7,19 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from gateway.access import usage
 from gateway.access.keys import KeyRequest
 from gateway.access.redis_keys import RedisKeys
-from gateway.access.usage import (
-    PriceList,
-    SharedUsage,
-    UsageBook,
-    UsageKey,
-    UsageReader,
-    UsageRow,
-    UsageSharing,
-    Used,
-    read_usage,
-)
+from gateway.access.usage import PriceList, UsageBook, UsageKey, Used, read_usage
 from gateway.cli.main import main
 from gateway.config.settings import Price
 from gateway.shared_state.port import StateDown
@@ -123,10 +114,10 @@ class Machine:
         self.now, self.monotonic = Clock(TODAY), Clock(TODAY)
         self.file = StateFile(folder / STATE_FILE)
         self.redis = RedisConnection(url, RedisTimes(command_s=1, down_s=0.05))
-        shared = SharedUsage(self.redis, 400)
+        shared = usage.SharedUsage(self.redis, 400)
         self.book = UsageBook(self.file, PriceList([Price("SvcLLM", input_per_million=1.0)]), 400, self.now)
-        self.book.sharing = UsageSharing(folder / STATE_FILE, self.redis, shared, self.monotonic)
-        self.reader = UsageReader(folder / STATE_FILE, shared, self.now)
+        self.book.sharing = usage.UsageSharing(folder / STATE_FILE, self.redis, shared, self.monotonic)
+        self.reader = usage.UsageReader(folder / STATE_FILE, shared, self.now)
 
     async def use(self, requests: int = 1, key: str = "k1") -> None:
         for _ in range(requests):
@@ -189,8 +180,8 @@ async def test_the_sums_are_those_of_all_machines_and_of_one_where_that_is_asked
 async def test_rows_that_are_told_twice_or_late_are_counted_once(machines: list[Machine]) -> None:
     one, _ = machines
     await one.use(3)
-    shared = SharedUsage(one.redis, 400)
-    late = UsageRow("usage", "2026-11-18", ("k1", "SvcLLM", ""), (2, 2_000_000, 0, 20, 0, 2_000_000_000))
+    shared = usage.SharedUsage(one.redis, 400)
+    late = usage.UsageRow("usage", "2026-11-18", ("k1", "SvcLLM", ""), (2, 2_000_000, 0, 20, 0, 2_000_000_000))
     machine = (await one.redis.ask(lambda redis: redis.smembers("gateway:usage:2026-11-18"))).pop().decode()
     await shared.tell(machine, [late, late])
     assert await one.requests("key") == {"k1": 3}

@@ -9,18 +9,9 @@ import pytest
 
 from gateway.domain import Event, EventStream, Json
 from gateway.errors import UpstreamRefused
-from gateway.wire import sse
+from gateway.wire import hosted_answer, sse
 from gateway.wire.chat.hosted_answer import HostedChat
-from gateway.wire.hosted_answer import (
-    AnswerEnd,
-    CallPhase,
-    ClientCall,
-    HostedCall,
-    HostedEvent,
-    ReasoningPiece,
-    Source,
-    TextPiece,
-)
+from gateway.wire.hosted_answer import AnswerEnd, HostedCall, HostedEvent, ReasoningPiece, Source, TextPiece
 from gateway.wire.responses.hosted_items import hosted_items
 from gateway.wire.responses.stream import ResponseStream
 
@@ -34,12 +25,15 @@ def searched(status: str = "completed") -> list[HostedEvent]:
     action = {"type": "search", "query": "q", "queries": ["q"]}
     found = [{"title": "A page", "url": PAGE.url, "content": "text"}]
     call = HostedCall("ws_1", "web_search", "web_search", '{"query":"q"}', status, action, [PAGE], found, "out")
-    return [CallPhase(call, phase) for phase in ("in_progress", "searching", status)]
+    return [hosted_answer.CallPhase(call, phase) for phase in ("in_progress", "searching", status)]
 
 
 def called(name: str = "add", arguments: str = '{"a":1}') -> list[HostedEvent]:
     head = {"index": 0, "id": "c1", "type": "function", "function": {"name": name, "arguments": ""}}
-    return [ClientCall(head), ClientCall({"index": 0, "function": {"arguments": arguments}})]
+    return [
+        hosted_answer.ClientCall(head),
+        hosted_answer.ClientCall({"index": 0, "function": {"arguments": arguments}}),
+    ]
 
 
 WHOLE: list[HostedEvent] = [
@@ -114,14 +108,14 @@ async def test_a_failed_stream_says_why_and_what_it_has_sent() -> None:
 def searched_open() -> list[HostedEvent]:
     """A search that never ends."""
     call = HostedCall("ws_2", "web_search", "web_search", "{}")
-    return [CallPhase(call, "in_progress")]
+    return [hosted_answer.CallPhase(call, "in_progress")]
 
 
 @pytest.mark.parametrize("stream", [True, False])
 async def test_chat_has_annotations_and_an_empty_line_between_texts(stream: bool) -> None:
     body = {"stream_options": {"include_usage": True}}
     whole_call = {"index": 0, "id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a":1}'}}
-    events = [*WHOLE[:-1], TextPiece("no", is_refusal=True), ClientCall(whole_call), END]
+    events = [*WHOLE[:-1], TextPiece("no", is_refusal=True), hosted_answer.ClientCall(whole_call), END]
     if stream:
         chunks = await sent(HostedChat(body, "m").run(played(events)))
         deltas = [choice["delta"] for chunk in chunks for choice in chunk["choices"]]

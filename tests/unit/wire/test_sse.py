@@ -11,13 +11,8 @@ from gateway.wire.sse import Parser
 
 LONG = "é" * 400 + "😀" * 100
 STREAM = (
-    "\ufeff: hello\n\n"
-    'data: {"a":1}\n\n'
-    "event: named\ndata:no space\nid: 7\nretry: 5\n\n"
-    "data: two\ndata: lines\n\n"
-    f"data: {LONG}\n\n"
-    ": ping\n\n\n\ndata: after blanks\n\n"
-    "data: [DONE]\n\n"
+    '\ufeff: hello\n\ndata: {"a":1}\n\nevent: named\ndata:no space\nid: 7\nretry: 5\n\ndata: two\ndata: lines\n\n'
+    f"data: {LONG}\n\n: ping\n\n\n\ndata: after blanks\n\ndata: [DONE]\n\n"
 ).encode()
 EXPECTED = [b'{"a":1}', b"no space", b"two\nlines", LONG.encode(), b"after blanks", b"[DONE]"]
 

@@ -21,11 +21,9 @@ from tests.support.counted_work import growth
 NAMES = st.sampled_from(
     ["Key", "x-y", "text", "content", "name", "id", "enum", "arguments", "metadata", "logprobs", "a"]
 )
-JSON = st.recursive(
-    st.text(max_size=12) | st.integers() | st.none() | st.booleans(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(NAMES, inner, max_size=4),
-    max_leaves=25,
-)
+PLAIN = st.text(max_size=12) | st.integers() | st.none() | st.booleans()
+NESTED = lambda inner: st.lists(inner, max_size=4) | st.dictionaries(NAMES, inner, max_size=4)  # noqa: E731
+JSON = st.recursive(PLAIN, NESTED, max_leaves=25)
 
 
 def request_slots(value: Any, where: str = "") -> list[TextSlot]:

@@ -7,13 +7,8 @@ import pytest
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
-from gateway.services.completion.attempts import (
-    MOST_OF_ONE,
-    RetryBudget,
-    UpstreamHealth,
-    upstream_breaker,
-    weighted_order,
-)
+from gateway.services.completion import attempts
+from gateway.services.completion.attempts import RetryBudget, UpstreamHealth, upstream_breaker, weighted_order
 from gateway.services.completion.images import MAX_IMAGES, data_urls, inline_images
 from gateway.wire.chat.request import UpstreamOptions, image_parts, to_upstream
 from tests.support.clocks import Clock
@@ -209,7 +204,7 @@ def test_an_upstream_that_never_answers_is_closed_to_all(health: UpstreamHealth,
 def test_a_caller_whose_calls_alone_are_silent_does_not_close_it_for_others(health: UpstreamHealth) -> None:
     for _ in range(30):
         health.succeeded("other")
-        for _ in range(MOST_OF_ONE):
+        for _ in range(attempts.MOST_OF_ONE):
             health.was_silent("slow")
     assert health.take("other", is_last=True)
 

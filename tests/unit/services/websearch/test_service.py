@@ -254,29 +254,21 @@ async def test_domains_that_are_none_are_refused_by_name(request_: SearchRequest
     assert caught.value.param == param
 
 
-DATES = [
+DATES: list[tuple[object, str | None]] = [
     ("2026-03-01", "2026-03-01"),
     ("2026-03-01T10:00:00.123456+01:00", "2026-03-01T10:00:00.123456+01:00"),
     ("2026-03-01 10:00Z", "2026-03-01T10:00:00+00:00"),
     ("2026-03-01T10:00:00.4539148803436467", "2026-03-01"),
-    ("4539148803436467" * 3, None),
-    ("2026-02-30T10:00:00", None),
-    ("2026-02-30", None),
-    ("20260301", None),
-    ("Mon, 5 Jan 2026 10:00:00 +99999999999999", None),
-    ("Mon, 99999999999999999999999 Jan 2026 10:00:00 GMT", None),
-    ("1" * 100_000, None),
     ("Mon, 02 Mar 2026 10:00:00 GMT", "2026-03-02"),
     ("2026-03-01 by jane.doe@posthaus.org", "2026-03-01"),
     ("2026-03-01 4539 1488 0343 6467", "2026-03-01"),
-    ("4539 1488 0343 6467", None),
-    ("yesterday", None),
-    (None, None),
-    (17, None),
 ]
+NO_DATES = ["2026-02-30T10:00:00", "2026-02-30", "20260301", "4539 1488 0343 6467", "yesterday", None, 17]
+NO_DATES += ["4539148803436467" * 3, "1" * 100_000, "Mon, 5 Jan 2026 10:00:00 +99999999999999"]
+NO_DATES += ["Mon, 99999999999999999999999 Jan 2026 10:00:00 GMT"]
 
 
-@pytest.mark.parametrize(("given", "told"), DATES)
+@pytest.mark.parametrize(("given", "told"), [*DATES, *((each, None) for each in NO_DATES)])
 def test_a_date_is_a_date_and_nothing_else(given: object, told: str | None) -> None:
     assert published(given) == told
 
