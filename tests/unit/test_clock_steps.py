@@ -34,8 +34,7 @@ def test_a_key_without_end_is_served_at_any_time_of_day(tmp_path: Path, wall: Cl
 
 
 def test_a_key_that_ends_is_refused_after_its_end_by_the_clock_as_it_stands(tmp_path: Path, wall: Clock) -> None:
-    file = KeyFile(tmp_path / "keys.json")
-    key, record = file.create(KeyRequest("a", ("chat",), expires_s=10 * 3600))
+    key, record = KeyFile(tmp_path / "keys.json").create(KeyRequest("a", ("chat",), expires_s=10 * 3600))
     assert record.expires is not None
     wall.now_s = record.expires - 1
     store = KeyStore(tmp_path / "keys.json", now=wall)

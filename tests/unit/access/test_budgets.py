@@ -96,8 +96,7 @@ async def test_a_call_reserves_its_input_and_its_limit_and_is_settled_to_what_it
 async def test_where_no_limit_was_asked_for_the_usual_one_is_sent_for_each_answer(budgets: Budgets) -> None:
     key = Key(budgets, tokens_per_day=10_000)
     body = {**BODY, "max_tokens": None, "n": 2}
-    held = await key.reserve(body)
-    assert held.limited(body)["max_tokens"] == 500 and key.left() == 10_000 - INPUT - 2 * 500
+    assert (await key.reserve(body)).limited(body)["max_tokens"] == 500 and key.left() == 10_000 - INPUT - 2 * 500
 
 
 async def test_of_several_limits_the_largest_is_reserved_and_each_is_lowered_to_what_is_left(budgets: Budgets) -> None:
@@ -135,8 +134,7 @@ async def test_an_answer_of_less_than_256_tokens_is_refused_unless_it_was_asked_
     key = Key(budgets, tokens_per_day=INPUT + 255)
     with pytest.raises(BudgetSpent, match="needs 456; send less"):
         await key.reserve({**BODY, "max_tokens": 5000})
-    held = await key.reserve({**BODY, "max_tokens": 200})
-    assert held.limit == 200
+    assert (await key.reserve({**BODY, "max_tokens": 200})).limit == 200
     assert (await Key(budgets, tokens_per_minute=INPUT + 256).reserve({**BODY, "max_tokens": 5000})).limit == 256
 
 
@@ -159,8 +157,7 @@ async def test_a_stream_reserves_a_slice_and_extends_before_it_is_spent(budgets:
 
 
 async def test_a_stream_within_its_limit_is_not_cut_for_a_count_that_is_too_high(budgets: Budgets) -> None:
-    key = Key(budgets, tokens_per_day=INPUT + 300)
-    held = await key.reserve({**BODY, "max_tokens": 300, "stream": True})
+    held = await Key(budgets, tokens_per_day=INPUT + 300).reserve({**BODY, "max_tokens": 300, "stream": True})
     assert held.wrote(1200) and await held.extend()  # 300 tokens of four bytes
     assert held.wrote(2000) and not await held.extend()  # no tokenizer makes 300 of that
 

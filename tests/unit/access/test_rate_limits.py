@@ -71,8 +71,7 @@ async def test_wrong_keys_are_counted_by_address_and_forgotten_after_a_minute() 
 
 
 async def test_addresses_are_forgotten_so_that_memory_stays_bounded() -> None:
-    clock = Clock()
-    limiter = BadKeyLimiter(1, MemoryWindows(clock, max_names=100))
+    limiter = BadKeyLimiter(1, MemoryWindows(Clock(), max_names=100))
     for number in range(1_000):
         await limiter.record(f"10.0.{number >> 8}.{number & 255}")
     await limiter.record("10.0.0.0")  # forgotten: counted as if it were the first

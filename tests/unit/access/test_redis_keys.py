@@ -90,8 +90,7 @@ async def test_a_key_that_is_made_or_revoked_anywhere_holds_everywhere_within_fi
     await asyncio.to_thread(keys.revoke, key_id)
     await until(lambda: not is_accepted(one, key) and not is_accepted(two, key), 5)
     assert not two.is_live(key_id) and one.names()[key_id] == two.names()[key_id] == "one"
-    other = RedisKeys(server.url, tmp_path / "other")
-    await asyncio.to_thread(other.forget, key_id)
+    await asyncio.to_thread(RedisKeys(server.url, tmp_path / "other").forget, key_id)
     await until(lambda: key_id not in one.names(), 5)
     assert await asyncio.to_thread(keys.ended) == {}
 
@@ -136,8 +135,7 @@ class HeldRedis:
 
 
 async def test_a_slow_look_puts_no_older_keys_back(tmp_path: Path) -> None:
-    keys = KeyFile(tmp_path / "keys.json")
-    key, record = keys.create(KeyRequest("new", ("chat",)))
+    key, record = KeyFile(tmp_path / "keys.json").create(KeyRequest("new", ("chat",)))
     redis = HeldRedis()
     redis.change()
     store = RedisKeyStore(cast(RedisConnection, redis), outage_cache_s=300)

@@ -49,8 +49,7 @@ MEDIA = [
 @pytest.mark.parametrize(("part", "size"), MEDIA)
 def test_media_counts_as_such_and_a_file_of_text_by_its_text(part: Json, size: Size) -> None:
     found = size_of(message(TEXT, part))
-    alone = size_of(message(TEXT))
-    assert Size(found.bytes - alone.bytes, found.media_tokens) == size
+    assert Size(found.bytes - size_of(message(TEXT)).bytes, found.media_tokens) == size
 
 
 def test_text_that_looks_like_an_image_is_text() -> None:

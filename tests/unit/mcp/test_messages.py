@@ -86,8 +86,7 @@ async def test_a_batch_is_answered_member_by_member(headers: dict[str, str]) -> 
 async def test_calls_of_a_batch_run_side_by_side() -> None:
     desk = Desk()
     desk.tools.release = asyncio.Event()
-    crawls = [tool_call("crawl", {"url": "https://x/"}, call_id=n) for n in range(3)]
-    asking = asyncio.ensure_future(desk.ask(crawls))
+    asking = asyncio.ensure_future(desk.ask([tool_call("crawl", {"url": "https://x/"}, call_id=n) for n in range(3)]))
     await bounded(desk.tools.all_started(3))
     desk.tools.release.set()
     status, answers = await bounded(asking)

@@ -40,8 +40,7 @@ def test_a_call_that_is_refused_already_needs_no_stream() -> None:
 
 
 async def test_progress_rises_strictly_and_the_answer_comes_last() -> None:
-    events = await bounded(Desk().stream(CRAWL, {**BOTH, "MCP-Protocol-Version": "2025-11-25"}))
-    *notes, answer = events
+    *notes, answer = await bounded(Desk().stream(CRAWL, {**BOTH, "MCP-Protocol-Version": "2025-11-25"}))
     assert notes and all(note["method"] == "notifications/progress" for note in notes)
     figures = [note["params"]["progress"] for note in notes]
     assert figures == sorted(set(figures)) and figures[-1] == 2
@@ -69,8 +68,7 @@ async def test_a_token_makes_the_call_patient_even_without_a_stream() -> None:
 
 async def test_a_batch_as_events_gives_each_answer_when_it_is_there() -> None:
     body = [CRAWL, request("ping", None, 2), tool_call("map", {"url": "https://example.com/"}, call_id=3)]
-    events = await bounded(Desk().stream(body, BOTH))
-    answers = [event["id"] for event in events if "id" in event]
+    answers = [event["id"] for event in (await bounded(Desk().stream(body, BOTH))) if "id" in event]
     assert sorted(answers) == [1, 2, 3] and answers[-1] == 1
 
 

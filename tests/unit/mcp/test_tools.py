@@ -52,8 +52,7 @@ async def test_other_tools_take_strings_for_lists_and_numbers_too() -> None:
         assert (await requested("extract", {"urls": text})).urls == (URL, URL + "2")
     assert (await requested("extract", {"urls": f"{URL}?a, b"})).urls == (f"{URL}?a, b",)
     assert (await requested("extract", {"urls": [URL], "format": "Text"})).format == "text"
-    patterns = await requested("crawl", {"url": URL, "select_paths": "/a{1,2}, /b"})
-    assert patterns.select_paths == ("/a{1,2}, /b",)
+    assert (await requested("crawl", {"url": URL, "select_paths": "/a{1,2}, /b"})).select_paths == ("/a{1,2}, /b",)
     crawl = await requested("crawl", {"url": URL, "limit": "3", "select_paths": "/a/.*", "allow_external": "false"})
     assert (crawl.limit, crawl.select_paths, crawl.allow_external) == (3, ("/a/.*",), False)
     assert (await requested("map", {"url": URL, "max_depth": 2.0})).max_depth == 2
@@ -89,8 +88,7 @@ async def test_outcomes_fit_the_output_schema_well_or_ill(tool: str) -> None:
     ("2024-11-05", False), ("2025-03-26", False), ("2025-06-18", True), ("2025-11-25", True),
 ])  # fmt: skip
 async def test_structured_content_and_its_schema_come_from_2025_06_18_on(revision: str, structured: bool) -> None:
-    answer = await Desk().call("search_status", {}, revision)
-    assert ("structuredContent" in answer.result) is structured
+    assert ("structuredContent" in (await Desk().call("search_status", {}, revision)).result) is structured
     _, listed = await Desk().ask(request("tools/list"), {"MCP-Protocol-Version": revision})
     assert all(("outputSchema" in tool) is structured for tool in listed["result"]["tools"])
 
@@ -123,8 +121,7 @@ async def test_a_blocked_call_fails_on_its_own_and_the_rest_of_the_batch_goes_on
                 desk.dialect.refuse_request(exchange, unit, ContentBlocked("it holds a SECRET", param="query"))
 
     desk.sanitize = block
-    calls = [tool_call("search", {"query": query}, call_id=query) for query in ("evil", "good")]
-    _, answers = await desk.ask(calls)
+    _, answers = await desk.ask([tool_call("search", {"query": query}, call_id=query) for query in ("evil", "good")])
     assert [(answer["id"], answer["result"]["isError"]) for answer in answers] == [("evil", True), ("good", False)]
     assert [seen[1].query for seen in desk.tools.seen] == ["good"]
 

@@ -141,8 +141,7 @@ async def test_a_proxy_of_the_environment_is_never_used(monkeypatch: pytest.Monk
 @pytest.mark.slow
 async def test_a_search_provider_is_asked_through_its_proxy(authority: PrivateAuthority) -> None:
     async with server(authority) as (url, _), ConnectProxy(auth=SECRET) as proxy:
-        egress = Egress(proxy.url, SECRET, str(authority.file))
-        provider = Tavily("key", url.removesuffix("/it"), egress=egress)
+        provider = Tavily("key", url.removesuffix("/it"), egress=Egress(proxy.url, SECRET, str(authority.file)))
         assert await provider.ask(ProviderRequest("/it", body={})) == {"ok": True}
         await provider.close()
         proxy.refuses = 403

@@ -49,8 +49,7 @@ async def test_an_installed_adapter_is_asked_like_any_other(site_packages: Path)
     (site_packages / "gateway.toml").write_text(
         '[search]\nprovider = ["local", "mine"]\n[search.mine]\napi_key = { credential = "a" }\ntimeout_s = 2\n'
     )
-    variables = Environment({"GATEWAY_CREDENTIAL_A": KEY})
-    config = load_config(site_packages / "gateway.toml", site_packages, variables)
+    config = load_config(site_packages / "gateway.toml", site_packages, Environment({"GATEWAY_CREDENTIAL_A": KEY}))
     assert config.search.engine("mine").timeout_s == 2
     answer = found("https://a.test/")
     answer["results"][0]["words"] = "what it found"

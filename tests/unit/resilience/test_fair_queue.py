@@ -29,8 +29,7 @@ async def test_a_key_that_is_alone_may_hold_every_slot() -> None:
 
 
 async def test_jobs_of_two_keys_are_served_in_turn_whoever_came_first() -> None:
-    order = await served(FairQueue(1), ["a"] * 6 + ["b"] * 3)
-    assert order == ["a", "b", "a", "b", "a", "b", "a", "a", "a"]
+    assert (await served(FairQueue(1), ["a"] * 6 + ["b"] * 3)) == ["a", "b", "a", "b", "a", "b", "a", "a", "a"]
 
 
 async def test_jobs_of_one_key_keep_their_order() -> None:

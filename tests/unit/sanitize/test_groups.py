@@ -154,8 +154,7 @@ def test_a_value_cut_anywhere_is_masked_once(value: str) -> None:
 @pytest.mark.slow
 @given(st.lists(st.integers(1, len(KEY) - 1), max_size=8), st.integers(0, 600))
 def test_a_key_in_any_number_of_pieces_is_masked(cuts: list[int], filler: int) -> None:
-    ends = sorted({0, *cuts, len(KEY)})
-    pieces = [KEY[start:end] for start, end in pairwise(ends)]
+    pieces = [KEY[start:end] for start, end in pairwise(sorted({0, *cuts, len(KEY)}))]
     pieces[0], pieces[-1] = "word " * filler + pieces[0], pieces[-1] + " word" * filler
     texts, found = split(pieces)
     assert KEY not in "".join(texts) and "[REDACTED:SECRET]" in "".join(texts) and found == ["SECRET"]

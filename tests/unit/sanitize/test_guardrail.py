@@ -228,8 +228,7 @@ async def test_after_several_failures_nobody_waits_and_one_success_mends_it() ->
 async def test_a_guardrail_that_is_off_is_described_and_never_asked() -> None:
     model = Scripted(findings())
     guard = guardrail(model, enabled="off")
-    sanitizer = Sanitizer(config.Sanitize(), guard)
-    await sanitizer.clean(TextUnit([TextSlot({"q": TEXT}, "q", "q")]), "requests")
+    await Sanitizer(config.Sanitize(), guard).clean(TextUnit([TextSlot({"q": TEXT}, "q", "q")]), "requests")
     told = {"enabled": False, "status": "disabled", "endpoint": "https://llm.example/v1", "model": "m"}
     assert model.requests == [] and guard.status() == told
 

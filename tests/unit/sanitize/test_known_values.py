@@ -52,5 +52,4 @@ def test_a_value_of_megabytes_is_not_looked_for_and_others_are() -> None:
     for value in ("key=" * 500_000, "Zk83hfQQ92ab", *(f"my password is Falcon{n}" * 60 for n in range(100))):
         masks.over(Finding(0, len(value), "SECRET"), value, "redact")
     assert "Zk83hfQQ92ab" in masks.found
-    text = "so Zk83hfQQ92ab it is"
-    assert [each[:2] for each in KnownValues(masks.found).scan(text)] == [(3, 15)]
+    assert [each[:2] for each in KnownValues(masks.found).scan("so Zk83hfQQ92ab it is")] == [(3, 15)]

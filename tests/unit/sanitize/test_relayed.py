@@ -153,8 +153,7 @@ def test_columns_of_single_digits_are_no_number(link: str) -> None:
 def test_a_key_spelt_out_in_a_stream_is_masked_however_it_is_cut(link: str) -> None:
     text = "the key is {} and that is all there is to say about it"
     for size in (1, 3, 50):
-        shown = relayed(pieces_of(text.format(link.join(SPELT[0])), size), 1)
-        assert shown == text.format("[REDACTED:SECRET]")
+        assert relayed(pieces_of(text.format(link.join(SPELT[0])), size), 1) == text.format("[REDACTED:SECRET]")
 
 
 def test_plain_prose_goes_out_by_the_bytes_it_came_with_but_for_its_last_words() -> None:

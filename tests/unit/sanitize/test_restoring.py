@@ -188,8 +188,7 @@ def test_calls_that_the_caller_runs_are_named_by_their_kind_where_they_name_no_t
 
 
 def test_what_a_model_makes_up_is_masked_and_what_comes_back_is_not() -> None:
-    text = "The card is 4539 1488 0343 6467, the key [SECRET_1] and [EMAIL_1]."
-    sent = streamed(pieces_of(text, 4))
+    sent = streamed(pieces_of("The card is 4539 1488 0343 6467, the key [SECRET_1] and [EMAIL_1].", 4))
     assert sent == f"The card is [REDACTED:CREDIT_CARD], the key {KEY} and {MAIL}."
 
 

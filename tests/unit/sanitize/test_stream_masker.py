@@ -138,8 +138,7 @@ FRAGMENTS = st.sampled_from(
 async def test_any_text_cut_anywhere_reads_like_the_whole(parts: list[tuple[str, str]], random: Any) -> None:
     text = "".join(itertools.chain.from_iterable(parts))
     cuts = sorted(random.sample(range(len(text) + 1), min(len(text), random.randint(0, 12))))
-    edges = [0, *cuts, len(text)]
-    batches = [[chunk(text[a:b], n)] for n, (a, b) in enumerate(itertools.pairwise(edges))]
+    batches = [[chunk(text[a:b], n)] for n, (a, b) in enumerate(itertools.pairwise([0, *cuts, len(text)]))]
     events, _ = await run(batches)
     assert text_of(events) == whole(text) and len(events) == len(batches)
 
@@ -233,8 +232,7 @@ async def test_a_text_that_stands_whole_in_one_event_is_treated_by_its_form() ->
 
 async def test_a_whole_text_that_is_blocked_never_goes_out() -> None:
     source = Source([[Event.from_data({"text": text}) for text in ("fine words ", CARD, "more")]])
-    mask = new_mask(BLOCKED, whole_slots)
-    events = [event async for batch in mask.run(source(), refused) for event in batch]
+    events = [event async for batch in new_mask(BLOCKED, whole_slots).run(source(), refused) for event in batch]
     assert [(event.data or {}).get("text") for event in events] == ["fine words ", None, None]
 
 
@@ -250,6 +248,5 @@ async def test_an_event_of_many_texts_is_masked_in_turns_with_others() -> None:
 
 async def test_a_long_text_that_must_not_pass_ends_the_stream_from_its_place() -> None:
     events = [Event.from_data({"a": "hello"}), Event.from_data({"a": "plain words, " * 2_000 + CARD})]
-    mask = new_mask(BLOCKED, answer_slots)
-    sent = [each async for batch in mask.run(Source([events])(), refused) for each in batch]
+    sent = [each async for batch in new_mask(BLOCKED, answer_slots).run(Source([events])(), refused) for each in batch]
     assert sent[0].data == {"a": "hello"} and [(each.data or {}).get("id") for each in sent[1:]] == ["refused", None]

@@ -32,8 +32,7 @@ class Machine:
 
     async def spend(self, amount: int, limit: int) -> bool:
         """Whether so much more of the day's limit was granted."""
-        reserved = await self.counters.reserve([Amount("day:k", amount, limit, self.ends_at)])
-        return reserved.refused is None
+        return (await self.counters.reserve([Amount("day:k", amount, limit, self.ends_at)])).refused is None
 
     async def total(self) -> int:
         return (await self.counters.reserve([Amount("day:k", 0, None, self.ends_at)])).totals[0]

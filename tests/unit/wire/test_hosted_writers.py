@@ -107,8 +107,7 @@ async def test_a_failed_stream_says_why_and_what_it_has_sent() -> None:
 
 def searched_open() -> list[HostedEvent]:
     """A search that never ends."""
-    call = HostedCall("ws_2", "web_search", "web_search", "{}")
-    return [hosted_answer.CallPhase(call, "in_progress")]
+    return [hosted_answer.CallPhase(HostedCall("ws_2", "web_search", "web_search", "{}"), "in_progress")]
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -135,8 +134,7 @@ async def test_chat_has_annotations_and_an_empty_line_between_texts(stream: bool
 
 
 async def test_an_empty_chat_answer_has_an_empty_text() -> None:
-    answer = await HostedChat({}, "m").whole(played([END]))
-    assert answer["choices"][0]["message"]["content"] == ""
+    assert (await HostedChat({}, "m").whole(played([END])))["choices"][0]["message"]["content"] == ""
 
 
 async def test_a_writer_that_is_left_closes_what_it_reads() -> None:

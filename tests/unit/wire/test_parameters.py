@@ -105,5 +105,4 @@ def test_a_refused_value_says_nothing_of_others(words: str) -> None:
 
 
 def test_a_limit_that_was_sent_under_both_names_is_not_tried_again() -> None:
-    sent = {"max_tokens": 1, "max_completion_tokens": 1}
-    assert refused_parameter(sent, "'max_tokens' is unsupported", None) is None
+    assert refused_parameter({"max_tokens": 1, "max_completion_tokens": 1}, "'max_tokens' is unsupported", None) is None

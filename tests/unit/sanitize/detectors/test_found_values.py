@@ -113,5 +113,4 @@ def test_a_token_in_rows_of_base64_is_masked_with_its_rows_alone(width: int, ind
 
 
 def test_rows_of_base64_that_are_no_text_are_left_alone() -> None:
-    rows = textwrap.wrap(base64.b64encode(bytes(range(256)) * 4).decode(), 76)
-    assert found("\n".join(rows), certain=True) == []
+    assert found("\n".join(textwrap.wrap(base64.b64encode(bytes(range(256)) * 4).decode(), 76)), certain=True) == []

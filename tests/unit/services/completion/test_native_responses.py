@@ -103,8 +103,7 @@ async def test_a_request_that_was_refused_is_not_tried_elsewhere(streamed: bool)
 
 
 async def test_too_many_images_are_refused() -> None:
-    image = {"type": "input_image", "image_url": "data:image/png;base64,AAAA"}
-    many = [{"role": "user", "content": [image] * 40}]
+    many = [{"role": "user", "content": [{"type": "input_image", "image_url": "data:image/png;base64,AAAA"}] * 40}]
     with pytest.raises(InvalidRequest, match="images"):
         await natives(Upstream("first"), Upstream("second")).complete(body(input=many), [], RequestStats())
 

@@ -93,8 +93,7 @@ async def test_no_other_address_reaches_an_upstream_that_would_fetch_it(part: Js
         await inline_images(image_parts(body), Pictures(PNG))
     assert refused.value.param is not None and refused.value.param.startswith("messages[0].content[0].")
     inside = {"type": "video_url", "video_url": {"url": "data:video/mp4;base64,AAAA"}}
-    same = {"model": "m", "messages": [{"role": "user", "content": [inside]}]}
-    assert image_parts(same) == []
+    assert image_parts({"model": "m", "messages": [{"role": "user", "content": [inside]}]}) == []
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://x.example/a", "//x.example/a", "javascript:1"])

@@ -81,8 +81,7 @@ HELD = [
 
 @pytest.mark.parametrize(("text", "held"), HELD)
 def test_only_what_may_become_a_link_is_held_back(text: str, held: str) -> None:
-    pieces = CitationFinder(sources()).push(text)
-    assert "".join(piece.text for piece in pieces) == text.removesuffix(held)
+    assert "".join(piece.text for piece in CitationFinder(sources()).push(text)) == text.removesuffix(held)
 
 
 def test_without_sources_nothing_waits_and_nothing_is_cited() -> None:

@@ -118,8 +118,7 @@ async def test_all_texts_of_a_listed_tool_are_bounded_cleaned_and_masked() -> No
     schema = {"type": "object", "properties": {"word": field}}
     odd: Json = {"name": "odd", "inputSchema": schema, "annotations": notes}
     server.listed = [odd, {"name": "n" * 129}]
-    listing = calls_of(await play(ScriptedModel(["Ok."]), [McpTool(server, never(), web.caller)], Sources()))[0]
-    [tool] = listing.results
+    [tool] = calls_of(await play(ScriptedModel(["Ok."]), [McpTool(server, never(), web.caller)], Sources()))[0].results
     assert tool["input_schema"]["properties"]["word"]["description"] == "A [MASKED] word."
     assert tool["annotations"]["title"].startswith("[MASKED] x") and len(tool["annotations"]["title"]) < 250
     assert tool["annotations"].keys() == {"title", "readOnlyHint"}

@@ -110,8 +110,7 @@ async def test_an_image_of_more_than_20_mib_is_refused_before_it_is_decoded() ->
 @pytest.mark.parametrize("form", ["{url}", "DATA:image/jpeg;charset=x;BASE64,{b64}", "data:;base64,{b64}\n"])
 async def test_data_urls_are_read_as_browsers_write_them(form: str) -> None:
     data = picture()
-    url = form.format(url=data_url(data), b64=base64.b64encode(data).decode())
-    assert await decode_data_url(url) == data
+    assert await decode_data_url(form.format(url=data_url(data), b64=base64.b64encode(data).decode())) == data
 
 
 async def test_long_base64_comes_out_whole_with_and_without_line_breaks() -> None:
@@ -133,8 +132,7 @@ async def test_the_upstream_gets_the_image_first_inlined_and_labelled_by_its_byt
     )
     sent = completions.bodies[0]
     image, text = sent["messages"][0]["content"]
-    assert image["image_url"]["url"].startswith("data:image/jpeg;base64,") and text == TEXT
-    assert sent["temperature"] == 0
+    assert image["image_url"]["url"].startswith("data:image/jpeg;base64,") and text == TEXT and sent["temperature"] == 0
 
 
 async def test_a_bare_string_as_image_url_is_accepted() -> None:

@@ -43,5 +43,4 @@ async def test_a_streamed_loop_is_ended_with_length_and_the_upstream_closed() ->
     inner = ScriptedUpstream("|".join(["Page 1\n", *["again and again\n"] * 400]))
     data = await raw_chunks(OcrAdapter(inner).stream(body(part("u"), TEXT), RequestStats()))
     assert data[-1] is None and data[-2] is not None
-    assert data[-2]["choices"][0]["finish_reason"] == "length" and inner.closed == 1
-    assert len(data) < 250
+    assert data[-2]["choices"][0]["finish_reason"] == "length" and inner.closed == 1 and len(data) < 250

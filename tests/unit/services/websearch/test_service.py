@@ -127,8 +127,7 @@ def test_the_local_search_says_what_it_cannot_do() -> None:
 async def test_raw_content_and_favicons_come_from_the_own_engine(tmp_path: Path) -> None:
     site = Site({"/a": page("A", "Words of the page itself. " * 10)})
     async with serving(site), engine(tmp_path, (site.address,)) as made:
-        provider = Scripted([result(site.url + "/a"), result("https://gone.invalid/")])
-        chained = service(provider, reader=made.web)
+        chained = service(Scripted([result(site.url + "/a"), result("https://gone.invalid/")]), reader=made.web)
         data = await chained.search(SearchRequest("q", include_raw_content=True, include_favicon=True), CALL)
     assert "Words of the page itself" in data["results"][0]["raw_content"]
     assert data["results"][0]["favicon"] == f"{site.url}/favicon.ico" and data["results"][1]["raw_content"] is None

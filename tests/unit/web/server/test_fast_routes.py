@@ -105,8 +105,7 @@ async def test_a_reply_that_says_so_closes_the_connection(port: int) -> None:
 
 
 async def test_no_header_value_can_begin_another_header(port: int) -> None:
-    answer = await said(port, head("/split"))
-    assert answer == "<closed>"
+    assert (await said(port, head("/split"))) == "<closed>"
 
 
 async def test_a_reply_that_was_never_rendered_is_refused_not_sent_empty() -> None:

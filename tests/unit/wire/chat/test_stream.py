@@ -224,8 +224,7 @@ def test_a_failure_beside_a_finish_reason_is_no_answer(told: dict[str, Any], sta
 
 
 def test_the_short_way_for_relayed_chunks_gives_what_the_long_way_gives() -> None:
-    contents = [*TEXTS, *TEXTS]
-    lone = [[orjson.dumps(chunk({"content": each}))] for each in contents]
+    lone = [[orjson.dumps(chunk({"content": each}))] for each in [*TEXTS, *TEXTS]]
     halves = [lone[0][0].replace(b"plain", half) for half in (b"\xc3", b"\xa9")]  # of one character
     in_lines = [lone[0][0].replace(b'{"delta"', b'{\n"delta"'), lone[0][0]]
     last = [[orjson.dumps(chunk({"content": "c"}, x=1))], [orjson.dumps(STOP)]]

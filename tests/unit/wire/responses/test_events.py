@@ -204,8 +204,7 @@ async def test_a_failure_of_an_upstream_keeps_what_it_was(last: Any, status: int
 
 def test_a_whole_answer_of_an_upstream_is_repaired() -> None:
     made = [{"type": "function_call", "name": "add", "arguments": {"a": 1}}, {"type": "other"}]
-    answer = {**DONE, "model": "theirs", "created_at": 9, "extra": 1, "output": made}
-    response = repair_response(answer, BODY, "m", {})
+    response = repair_response({**DONE, "model": "theirs", "created_at": 9, "extra": 1, "output": made}, BODY, "m", {})
     assert response["output"][0]["arguments"] == '{"a":1}' and response["output"][0]["call_id"]
     assert (response["model"], response["extra"], response["created"]) == ("m", 1, 9)
     assert response["provider_specific_fields"]["finish_reason"] == "tool_calls"
