@@ -113,12 +113,14 @@ def _create(path: Path) -> None:
     KeyFile(path).create(REQUEST)
 
 
+NOT_HELD = [
+    ({"name": ""}, "name"), ({"name": "x" * 101}, "name"), ({"name": "\udcff"}, "name"),
+    ({"tokens_per_day": 10**20}, "tokens_per_day"),
+]  # fmt: skip
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("wrong", "field"),
-    [({"name": ""}, "name"), ({"name": "x" * 101}, "name"), ({"name": "\udcff"}, "name"),
-     ({"tokens_per_day": 10**20}, "tokens_per_day")],
-)  # fmt: skip
+@pytest.mark.parametrize(("wrong", "field"), NOT_HELD)
 def test_a_key_that_the_file_could_not_hold_is_refused_and_leaves_it_as_it_was(
     path: Path, wrong: dict[str, Any], field: str
 ) -> None:
@@ -143,11 +145,10 @@ def test_the_first_key_is_written_once(path: Path, tmp_path: Path) -> None:
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-@pytest.mark.parametrize(
-    ("spoil", "said"),
-    [(lambda path: path.write_bytes(b"{"), "cannot be read"), (lambda path: path.unlink(), "missing")],
-    ids=["broken", "gone"],
-)
+SPOILT = [(lambda path: path.write_bytes(b"{"), "cannot be read"), (lambda path: path.unlink(), "missing")]
+
+
+@pytest.mark.parametrize(("spoil", "said"), SPOILT, ids=["broken", "gone"])
 def test_a_file_that_is_broken_or_gone_keeps_the_last_good_keys_and_says_so_until_it_is_mended(
     path: Path, caplog: pytest.LogCaptureFixture, spoil: Callable[[Path], object], said: str
 ) -> None:

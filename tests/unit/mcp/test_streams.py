@@ -107,10 +107,10 @@ async def succeeded(desk: Desk, *tasks: "asyncio.Task[Any]") -> list[bool]:
     return [(await bounded(task))["success"] for task in tasks]
 
 
-@pytest.mark.parametrize(
-    ("meant", "client"),
-    [("7", "client"), (8, "client"), (7.0, "client"), (None, "client"), (True, "client"), (7, "another of the key")],
-)
+OTHER = [("7", "client"), (8, "client"), (7.0, "client"), (None, "client"), (True, "client"), (7, "another of the key")]
+
+
+@pytest.mark.parametrize(("meant", "client"), OTHER)
 async def test_a_notification_of_another_call_or_client_changes_nothing(meant: Any, client: str) -> None:
     desk = Desk()
     task = await waiting_crawl(desk, 7)

@@ -79,11 +79,13 @@ async def test_an_unknown_tool_is_named_with_the_nearest_one(name: str, told: st
     assert answer["error"]["code"] == -32602 and told in answer["error"]["message"]
 
 
-@pytest.mark.parametrize(
-    ("tool", "kind", "optional_extras"),
-    [("search", SearchRequest, set()), ("extract", ExtractRequest, set()), ("crawl", CrawlRequest, set()),
-     ("map", CrawlRequest, {"extract_depth", "format", "include_favicon"})],
-)  # fmt: skip
+TOOLS = [
+    ("search", SearchRequest, set()), ("extract", ExtractRequest, set()), ("crawl", CrawlRequest, set()),
+    ("map", CrawlRequest, {"extract_depth", "format", "include_favicon"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("tool", "kind", "optional_extras"), TOOLS)
 def test_defaults_of_the_schema_are_those_of_the_request(tool: str, kind: Any, optional_extras: set[str]) -> None:
     properties = schemas.load(f"tools/{tool}")["properties"]
     parameters = inspect.signature(kind).parameters

@@ -127,10 +127,10 @@ async def test_a_providers_error_says_what_the_operator_must_do_and_quotes_the_p
         assert await provider.probe() is None
 
 
-@pytest.mark.parametrize(
-    ("name", "header", "now", "later"),
-    [("tavily", "Retry-After", "0", "90"), ("brave", "X-RateLimit-Reset", "0, 1419704", "90, 1419704")],
-)
+BUSY = [("tavily", "Retry-After", "0", "90"), ("brave", "X-RateLimit-Reset", "0, 1419704", "90, 1419704")]
+
+
+@pytest.mark.parametrize(("name", "header", "now", "later"), BUSY)
 async def test_busy_is_tried_once_more_after_the_time_asked_and_a_long_wait_is_passed_on(
     name: str, header: str, now: str, later: str
 ) -> None:

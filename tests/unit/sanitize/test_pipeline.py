@@ -33,14 +33,14 @@ async def clean(
     return holder[key], verdict
 
 
-@pytest.mark.parametrize(
-    ("profile", "direction", "left"),
-    [
-        ("balanced", "requests", "[REDACTED:CREDIT_CARD] [REDACTED:EMAIL] [REDACTED:PHONE]"),
-        ("balanced", "responses", f"[REDACTED:CREDIT_CARD] {MAIL} +41 44 668 18 00"),
-        ("strict", "responses", "[REDACTED:CREDIT_CARD] [REDACTED:EMAIL] [REDACTED:PHONE]"),
-    ],
-)
+PROFILES = [
+    ("balanced", "requests", "[REDACTED:CREDIT_CARD] [REDACTED:EMAIL] [REDACTED:PHONE]"),
+    ("balanced", "responses", f"[REDACTED:CREDIT_CARD] {MAIL} +41 44 668 18 00"),
+    ("strict", "responses", "[REDACTED:CREDIT_CARD] [REDACTED:EMAIL] [REDACTED:PHONE]"),
+]
+
+
+@pytest.mark.parametrize(("profile", "direction", "left"), PROFILES)
 async def test_balanced_masks_all_on_the_way_out_and_only_the_dangerous_on_the_way_in_and_strict_all_both_ways(
     profile: str, direction: Direction, left: str
 ) -> None:

@@ -61,9 +61,10 @@ def test_a_history_that_goes_on_keeps_its_names() -> None:
     assert later.mask("EMAIL", "new@posthaus.org") == "[EMAIL_2]" and later.mask("EMAIL", MAIL) == "[EMAIL_1]"
 
 
-@pytest.mark.parametrize(
-    "bent", ["[EMAIL_1]", "[email_1]", "[ EMAIL_1 ]", "[EMAIL 1]", "[`EMAIL_1`]", "\\[EMAIL\\_1\\]", "[Email-1]"]
-)
+BENT = ["[EMAIL_1]", "[email_1]", "[ EMAIL_1 ]", "[EMAIL 1]", "[`EMAIL_1`]", "\\[EMAIL\\_1\\]", "[Email-1]"]
+
+
+@pytest.mark.parametrize("bent", BENT)
 def test_a_bent_placeholder_is_restored_as_long_as_its_brackets_stand(bent: str) -> None:
     assert whole(f"Write to {bent}.") == f"Write to {MAIL}."
 
@@ -145,10 +146,10 @@ def test_a_stream_cut_anywhere_decides_about_addresses_as_a_whole_text(size: int
             assert streamed(pieces_of(text, size)) == whole(text)
 
 
-@pytest.mark.parametrize(
-    "unit",
-    ["<a ", "](", '<a="', "[EMAIL_1]", '<a b="//x/[EMAIL_1]', "](//x/[EMAIL_1]", "\\", "&#47;[EMAIL_1]", "url("],
-)
+ENDLESS = ["<a ", "](", '<a="', "[EMAIL_1]", '<a b="//x/[EMAIL_1]', "](//x/[EMAIL_1]", "\\", "&#47;[EMAIL_1]", "url("]
+
+
+@pytest.mark.parametrize("unit", ENDLESS)
 def test_what_has_no_end_is_read_in_work_that_grows_with_its_length(unit: str) -> None:
     assert growth(whole, lambda size: unit * (size // len(unit)) + "[EMAIL_1]", 20_000) < 2.5
 

@@ -8,14 +8,14 @@ import pytest
 from gateway.wire.openai_error import upstream_error
 from gateway.wire.retry_after import retry_after_s, wait_s
 
+VALUES = [
+    ("0", 0), (" 120 ", 120), ("9999999", 9_999_999), ("Wed, 21 Oct 2015 07:28:00 GMT", 0), ("", None), ("-5", None),
+    ("1.5", 1.5), ("1e3", None), ("soon", None), ("99999999999999999999", None), ("\u0663", None),
+    ("32 Foo 2099 99:99", None), ("Wed, 21 Oct 2099 07:28:00 GMT", None),
+]  # fmt: skip
 
-@pytest.mark.parametrize(
-    ("value", "seconds"),
-    [("0", 0), (" 120 ", 120), ("9999999", 9_999_999), ("Wed, 21 Oct 2015 07:28:00 GMT", 0), ("", None), ("-5", None),
-     ("1.5", 1.5), ("1e3", None), ("soon", None), ("99999999999999999999", None), ("\u0663", None),
-     ("32 Foo 2099 99:99", None),
-     ("Wed, 21 Oct 2099 07:28:00 GMT", None)],
-)  # fmt: skip
+
+@pytest.mark.parametrize(("value", "seconds"), VALUES)
 def test_seconds_and_dates_are_read_and_nothing_else(value: str, seconds: float | None) -> None:
     assert retry_after_s(value) == seconds
 

@@ -69,10 +69,10 @@ def test_ids_of_any_upstream_are_not_looked_at(digits: str, prefix: str) -> None
     assert rules.is_made_id(prefix + digits)
 
 
-@pytest.mark.parametrize(
-    "prefix",
-    [*(kind.id_prefix for kind in CALL_KINDS.values()), "ws", "mcp", "mcpl", "mcpr", "resp", "msg", "srvtoolu"],
-)
+PREFIXES = [*(kind.id_prefix for kind in CALL_KINDS.values()), "ws", "mcp", "mcpl", "mcpr", "resp", "msg", "srvtoolu"]
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
 def test_ids_that_the_gateway_makes_are_not_looked_at(prefix: str) -> None:
     assert rules.is_made_id(new_id(prefix))
 

@@ -240,13 +240,13 @@ async def test_what_is_remembered_is_bounded_in_number_and_size() -> None:
     assert asked == ["a", "b", "c", "a", "huge", "huge"]
 
 
-@pytest.mark.parametrize(
-    ("request_", "param"),
-    [
-        (SearchRequest("q", include_domains=("a b",)), "include_domains"),
-        (SearchRequest("q", exclude_domains=("",)), "exclude_domains"),
-    ],
-)
+NO_DOMAINS = [
+    (SearchRequest("q", include_domains=("a b",)), "include_domains"),
+    (SearchRequest("q", exclude_domains=("",)), "exclude_domains"),
+]
+
+
+@pytest.mark.parametrize(("request_", "param"), NO_DOMAINS)
 async def test_domains_that_are_none_are_refused_by_name(request_: SearchRequest, param: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         await service(Scripted([])).search(request_, CALL)

@@ -19,11 +19,13 @@ def streamed(ref: ToolRef, arguments: str, cuts: list[int]) -> tuple[str, dict[s
     return "".join(fields["delta"] for kind, fields in events if kind.endswith(".delta")), call.item, events
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [('{"patch": "x"}', "x"), ('"x"', "x"), ("*** Begin Patch", "*** Begin Patch"), ("{}", ""), ("", ""),
-     ('{"input": 5}', '{"input": 5}'), ('{"input": "a\nb"}', "a\nb"), ('{"input":"\\ud83dx"}', "\ufffdx")],
-)  # fmt: skip
+OTHER_FORMS = [
+    ('{"patch": "x"}', "x"), ('"x"', "x"), ("*** Begin Patch", "*** Begin Patch"), ("{}", ""), ("", ""),
+    ('{"input": 5}', '{"input": 5}'), ('{"input": "a\nb"}', "a\nb"), ('{"input":"\\ud83dx"}', "\ufffdx"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "expected"), OTHER_FORMS)
 def test_arguments_of_another_form_are_taken_as_they_are_meant(arguments: str, expected: str) -> None:
     assert streamed(CUSTOM, arguments, [3, 9])[1]["input"] == expected
 
