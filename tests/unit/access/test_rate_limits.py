@@ -185,9 +185,7 @@ async def test_without_redis_machines_grant_their_part_and_forget_none(machines:
 
 
 @pytest.mark.slow
-async def test_a_redis_that_hangs_costs_one_request_the_command_limit_and_the_next_nothing(
-    machines: Machines, server: RedisServer
-) -> None:
+async def test_a_redis_that_hangs_holds_up_one_request_and_no_more(machines: Machines, server: RedisServer) -> None:
     limiter = machines.new(RedisTimes(command_s=1, down_s=30))
     await limiter.charge(caller(per_minute=100))
     await until_shared(limiter)

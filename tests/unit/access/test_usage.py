@@ -230,9 +230,7 @@ async def test_a_new_process_continues_the_sums(machines: list[Machine], server:
 
 
 @pytest.mark.slow
-async def test_rows_that_are_removed_are_told_again_within_an_hour(
-    machines: list[Machine], server: RedisServer
-) -> None:
+async def test_rows_that_are_removed_are_told_again_in_an_hour(machines: list[Machine], server: RedisServer) -> None:
     one, _ = machines
     await one.use(3)
     await server.do("FLUSHALL")

@@ -131,9 +131,7 @@ BUSY = [("tavily", "Retry-After", "0", "90"), ("brave", "X-RateLimit-Reset", "0,
 
 
 @pytest.mark.parametrize(("name", "header", "now", "later"), BUSY)
-async def test_busy_is_tried_once_more_after_the_time_asked_and_a_long_wait_is_passed_on(
-    name: str, header: str, now: str, later: str
-) -> None:
+async def test_busy_is_tried_again_and_a_long_wait_is_passed_on(name: str, header: str, now: str, later: str) -> None:
     async with reached(name, RECORDED["providers"][name]["answer"]) as (provider, site):
         site.failures = [(429, {header: now}, {})]
         assert (await provider.search(SearchRequest("q"), CALL))["results"]

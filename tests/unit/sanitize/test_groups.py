@@ -30,10 +30,8 @@ NAMES = ["a", "note", "token", "phone", "password"]
 TABLE = actions(Sanitize(), "requests")
 
 
-def masked(
-    holder: list[Any], slots: list[Any], *, allowance: int = 10**9, seams: bool = False
-) -> tuple[Any, list[str]]:
-    """The texts of a holder after their slots were masked, and what was reported, with its place."""
+def masked(texts: list[Any], slots: list[Any], *, allowance: int = 10**9, seams: bool = False) -> tuple[Any, list[str]]:
+    """The texts of a texts after their slots were masked, and what was reported, with its place."""
     found = list[str]()
     shared = SharedAllowance(allowance)
     masker = SlotMasker(Scanner(), TABLE, lambda entity, action, where: found.append(f"{where} {entity}"), shared)
@@ -41,7 +39,7 @@ def masked(
         pass
     for slot in slots:
         masker.clean(slot)
-    return holder, sorted(found)
+    return texts, sorted(found)
 
 
 def grouped(texts: list[tuple[str, str]], *, together: bool) -> tuple[Any, list[str]]:

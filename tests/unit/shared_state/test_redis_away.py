@@ -87,9 +87,7 @@ async def machines(server: RedisServer, tmp_path: Path) -> AsyncIterator[list[Ma
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", AWAY)
-async def test_a_budget_is_divided_while_redis_is_away_and_no_count_is_lost(
-    kind: str, server: RedisServer, machines: list[Machine]
-) -> None:
+async def test_a_budget_is_divided_and_no_count_lost(kind: str, server: RedisServer, machines: list[Machine]) -> None:
     one, two = machines
     go, come_back = AWAY[kind]
     assert await one.spend(30, 100) and await two.spend(20, 100) and await one.total() == 50 == await two.total()

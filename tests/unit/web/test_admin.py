@@ -4,8 +4,8 @@ import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-import aiohttp
 import pytest
+from aiohttp import ClientSession
 
 from gateway import schemas
 from gateway.access.keys import KeyFile, KeyRequest, record_to_json
@@ -25,19 +25,17 @@ async def server(serve: Serve) -> Gateway:
 
 
 @pytest.fixture
-async def session(server: Gateway) -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession(server.ops_url, headers=server.headers) as session:
+async def session(server: Gateway) -> AsyncIterator[ClientSession]:
+    async with ClientSession(server.ops_url, headers=server.headers) as session:
         yield session
 
 
-async def asked(session: aiohttp.ClientSession, path: str, method: str = "GET", **options: Any) -> tuple[int, Any]:
+async def asked(session: ClientSession, path: str, method: str = "GET", **options: Any) -> tuple[int, Any]:
     async with session.request(method, f"/api/admin/{path}", **options) as reply:
         return reply.status, await reply.json()
 
 
-async def test_usage_is_summed_by_the_groups_that_are_asked_for(
-    server: Gateway, session: aiohttp.ClientSession
-) -> None:
+async def test_usage_is_summed_by_the_groups_that_are_asked_for(server: Gateway, session: ClientSession) -> None:
     await use(server.config.state_dir)
     _, data = await asked(session, "usage", params={"by": "key,model", "since": TODAY()})
     assert data["since"] == TODAY() and data["by"] == ["key", "model"]
@@ -50,7 +48,7 @@ async def test_usage_is_summed_by_the_groups_that_are_asked_for(
 
 @pytest.mark.parametrize("is_revoked", [False, True])
 async def test_usage_and_requests_have_the_name_of_a_key_that_there_is_or_was(
-    server: Gateway, session: aiohttp.ClientSession, is_revoked: bool
+    server: Gateway, session: ClientSession, is_revoked: bool
 ) -> None:
     keys = KeyFile(server.config.state_dir / server.config.access.keys_file)
     key, record = keys.create(KeyRequest("crawler", ("chat",)))
@@ -78,7 +76,7 @@ CHANGES = [
 
 @pytest.mark.parametrize(("changes", "status", "told"), CHANGES)
 async def test_a_key_is_edited_by_the_fields_that_change(
-    server: Gateway, session: aiohttp.ClientSession, changes: Json, status: int, told: Any
+    server: Gateway, session: ClientSession, changes: Json, status: int, told: Any
 ) -> None:
     keys = KeyFile(server.config.state_dir / "keys.json")
     _, record = keys.create(KeyRequest("agent", ("chat",), 86_400, per_minute=5))
@@ -93,9 +91,7 @@ async def test_a_key_is_edited_by_the_fields_that_change(
     assert all(answer["record"].get(name) == each for name, each in {**dict.fromkeys(changes), **told}.items())
 
 
-async def test_the_key_in_use_stays_admin_and_an_unknown_is_404(
-    server: Gateway, session: aiohttp.ClientSession
-) -> None:
+async def test_the_key_in_use_stays_admin_and_an_unknown_is_404(server: Gateway, session: ClientSession) -> None:
     (own,) = KeyFile(server.config.state_dir / "keys.json").read()
     for key_id, changes, status in (
         (own.id, {"scopes": ["chat"]}, 400), (own.id, {"scopes": ["chat", "admin"]}, 200),
@@ -108,20 +104,18 @@ WRONG = [({"since": "yesterday"}, "since"), ({"since": "2026-1-1"}, "since"), ({
 
 
 @pytest.mark.parametrize(("params", "param"), WRONG)
-async def test_a_wrong_parameter_is_named(session: aiohttp.ClientSession, params: dict[str, str], param: str) -> None:
+async def test_a_wrong_parameter_is_named(session: ClientSession, params: dict[str, str], param: str) -> None:
     status, answer = await asked(session, "usage", params=params)
     assert status == 400 and answer["error"]["param"] == param
 
 
-async def test_a_file_that_cannot_be_read_is_said_so(server: Gateway, session: aiohttp.ClientSession) -> None:
+async def test_a_file_that_cannot_be_read_is_said_so(server: Gateway, session: ClientSession) -> None:
     server.config.state_dir.joinpath(STATE_FILE).write_bytes(b"not a database" * 100)
     status, answer = await asked(session, "usage")
     assert status == 503 and "usage" in answer["error"]["message"]
 
 
-async def test_a_key_that_cannot_be_written_is_told_with_the_reason_and_changes_nothing(
-    server: Gateway, session: aiohttp.ClientSession
-) -> None:
+async def test_a_key_that_cannot_be_written_is_told_and_alters_nothing(server: Gateway, session: ClientSession) -> None:
     keys, wish = server.config.state_dir / "keys.json", {"name": "x", "scopes": ["chat"]}
     before = keys.read_bytes()
     with files_end_at(len(before) + 20):
@@ -132,7 +126,7 @@ async def test_a_key_that_cannot_be_written_is_told_with_the_reason_and_changes_
     assert (await asked(session, "keys", "POST", json=wish))[0] == 200
 
 
-async def test_a_preview_tells_places_actions_and_both_texts(session: aiohttp.ClientSession) -> None:
+async def test_a_preview_tells_places_actions_and_both_texts(session: ClientSession) -> None:
     text = "😀\nmail jane.roe@corporation.com"
     _, data = await asked(session, "sanitize", "POST", json={"text": text})
     (found,) = data["findings"]
@@ -147,7 +141,7 @@ async def test_a_preview_tells_places_actions_and_both_texts(session: aiohttp.Cl
         assert status == 400 and param in str(answer["error"])
 
 
-async def test_the_page_allows_no_code_but_its_own_files_and_is_asked_for_anew(session: aiohttp.ClientSession) -> None:
+async def test_the_page_allows_no_code_but_its_own_files_and_is_asked_for_anew(session: ClientSession) -> None:
     async with session.get("/") as reply:
         policy, tag = reply.headers["Content-Security-Policy"], reply.headers["ETag"]
         assert reply.content_type == "text/html" and "<title>gateway console</title>" in await reply.text()

@@ -85,9 +85,7 @@ WITHOUT_A_TEXT = [
 
 
 @pytest.mark.parametrize(("events", "kinds"), WITHOUT_A_TEXT)
-async def test_an_answer_without_text_has_an_empty_one_unless_it_calls(
-    events: list[HostedEvent], kinds: list[str]
-) -> None:
+async def test_an_answer_without_text_has_an_empty_one_or_calls(events: list[HostedEvent], kinds: list[str]) -> None:
     response = await writer().whole(played(events))
     assert [item["type"] for item in response["output"]] == kinds
     if kinds[-1] == "message":

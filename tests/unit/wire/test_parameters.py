@@ -80,9 +80,7 @@ def test_a_parameter_is_refused_where_the_words_say_that_it_is_not_known(words: 
 @pytest.mark.parametrize(
     ("words", "effort", "lower"), RECORDED["an effort that is not understood: words, effort, the one tried instead"]
 )
-def test_an_effort_that_is_not_understood_becomes_a_lower_one_this_once(
-    words: str, effort: str, lower: str | None
-) -> None:
+def test_an_effort_that_is_not_understood_becomes_a_lower_one_once(words: str, effort: str, lower: str | None) -> None:
     assert refused_parameter({"reasoning_effort": effort}, words, None) == ("reasoning_effort", "", False, lower)
 
 

@@ -1,6 +1,5 @@
 """What the completion service needs no socket for: images and upstreams of responses, and batches of a stream."""
 
-from collections.abc import AsyncGenerator
 from typing import Any
 
 import orjson
@@ -13,13 +12,14 @@ from gateway.services.completion.native_responses import NativeResponses
 from gateway.services.completion.service import CompletionService
 from gateway.wire.chat.request import UpstreamOptions
 from gateway.wire.responses.native import image_parts
+from tests.support.batches import Batches
 
 
 def chunk(text: str, finish: str | None = None) -> bytes:
     return orjson.dumps({"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": finish}]})
 
 
-class Batches:
+class FixedBatches:
     """An upstream that streams fixed batches."""
 
     name = "batches"
@@ -30,16 +30,14 @@ class Batches:
     async def complete(self, body: Json, stats: RequestStats, *, route: str = "") -> Json:
         raise NotImplementedError
 
-    async def stream(
-        self, body: Json, stats: RequestStats, *, route: str = "", relay: object = None
-    ) -> AsyncGenerator[list[bytes], None]:
+    async def stream(self, body: Json, stats: RequestStats, *, route: str = "", relay: object = None) -> Batches:
         for batch in self._batches:
             yield list(batch)
 
 
 async def text_of(*batches: list[bytes]) -> tuple[str, int]:
     """The text that the service streams, and the number of events with text."""
-    entry = ModelEntry("m", "text", (Target(Batches(*batches), UpstreamOptions("theirs")),))
+    entry = ModelEntry("m", "text", (Target(FixedBatches(*batches), UpstreamOptions("theirs")),))
     service = CompletionService([entry], images=None, user_key=b"k")
     events = service.stream({"model": "m", "messages": [{"role": "user", "content": "x"}]}, RequestStats())
     texts = []
@@ -56,7 +54,7 @@ async def test_batches_without_events_change_nothing() -> None:
 
 def natives() -> NativeResponses:
     """A model `m` whose upstream speaks responses."""
-    speaking = Target(Batches(), UpstreamOptions("up"), speaks=frozenset(("responses",)))
+    speaking = Target(FixedBatches(), UpstreamOptions("up"), speaks=frozenset(("responses",)))
     return NativeResponses(CompletionService([ModelEntry("m", "text", (speaking,))], images=None, user_key=b"k"))
 
 
@@ -87,8 +85,8 @@ def test_images_are_found_wherever_an_upstream_would_fetch_them(item: Json, path
 
 def test_only_models_whose_every_upstream_speaks_it_are_served() -> None:
     native = natives()
-    speaking = Target(Batches(), UpstreamOptions("u"), speaks=frozenset(("responses",)))
-    mixed = (speaking, Target(Batches(), UpstreamOptions("u")))
+    speaking = Target(FixedBatches(), UpstreamOptions("u"), speaks=frozenset(("responses",)))
+    mixed = (speaking, Target(FixedBatches(), UpstreamOptions("u")))
     assert not native.serves(ModelEntry("x", "text", mixed), body())
     assert native.serves(ModelEntry("x", "text", mixed[:1]), body())
     assert not native.serves(ModelEntry("x", "text", ()), body())

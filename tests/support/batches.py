@@ -1,0 +1,5 @@
+"""What `ports.Upstream.stream` returns."""
+
+from collections.abc import AsyncGenerator
+
+Batches = AsyncGenerator[list[bytes], None]
