@@ -178,12 +178,8 @@ async def test_thoughts_that_nobody_sees_are_reserved_at_once(budgets: Budgets) 
     assert left - key.left() >= 3000  # it has been seen to think
 
 
-FAILURES = [
-    (UpstreamRefused("no", status=400, code="x"), 1000),
-    (UpstreamTimeout("late"), 1000 - RESERVED),
-    (asyncio.CancelledError(), 1000 - RESERVED),
-    (GeneratorExit(), 1000 - RESERVED),
-]
+FAILURES: list[tuple[BaseException, int]] = [(UpstreamRefused("no", status=400, code="x"), 1000)]
+FAILURES += [(each, 1000 - RESERVED) for each in (UpstreamTimeout("late"), asyncio.CancelledError(), GeneratorExit())]
 
 
 @pytest.mark.parametrize(("error", "left"), FAILURES)

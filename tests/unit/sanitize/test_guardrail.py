@@ -186,11 +186,8 @@ async def test_an_endpoint_that_takes_no_schema_is_asked_more_simply_and_that_is
     assert formats == ["json_schema", "json_object", None, None]
 
 
-STATUS = [
-    (UpstreamError("no", code="upstream_credentials"), "misconfigured"),
-    (UpstreamError("no", code="upstream_misconfigured"), "misconfigured"),
-    (UpstreamError("no"), "degraded"),
-]
+STATUS = [(UpstreamError("no", code=f"upstream_{word}"), "misconfigured") for word in ("credentials", "misconfigured")]
+STATUS.append((UpstreamError("no"), "degraded"))
 
 
 @pytest.mark.parametrize(("error", "status"), STATUS)

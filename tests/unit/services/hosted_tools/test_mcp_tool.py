@@ -68,12 +68,8 @@ async def test_a_tool_is_listed_offered_called_and_paid_for() -> None:
     assert text_of(events) == "It is a word." and isinstance(events[-1], AnswerEnd)
 
 
-FAILURES = [
-    ("{", ("", False), "must be a JSON object"),
-    ("[]", ("", False), "must be a JSON object"),
-    ('"' + "x" * 200_001 + '"', ("", False), "must be a JSON object"),
-    ("{}", ("no such word", True), "no such word"),
-]
+FAILURES = [(text, ("", False), "must be a JSON object") for text in ("{", "[]", '"' + "x" * 200_001 + '"')]
+FAILURES.append(("{}", ("no such word", True), "no such word"))
 
 
 @pytest.mark.parametrize(("arguments", "result", "words"), FAILURES)
