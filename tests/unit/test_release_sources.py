@@ -10,10 +10,8 @@ import pytest
 
 from tests.support.paths import ROOT
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(shutil.which("git") is None or shutil.which("tar") is None, reason="needs git and tar"),
-]
+IS_MISSING = shutil.which("git") is None or shutil.which("tar") is None
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(IS_MISSING, reason="needs git and tar")]
 
 
 @pytest.fixture

@@ -140,8 +140,7 @@ def test_without_the_extra_it_is_named_and_no_file_is_made(tmp_path: Path, monke
 
 @pytest.mark.slow
 async def test_machines_agree_on_the_secrets_of_the_first_and_still_open_their_own(tmp_path: Path) -> None:
-    redis_server = pytest.importorskip("tests.support.redis_server")
-    async with redis_server.running_redis(tmp_path) as server:
+    async with pytest.importorskip("tests.support.redis_server").running_redis(tmp_path) as server:
         connections = [RedisConnection(server.url, RedisTimes(command_s=5)) for _ in range(2)]
         folders = [tmp_path / "one", tmp_path / "two"]
         before = make_sealer(folders[1], None, None).seal(b"own", **USE)

@@ -53,16 +53,8 @@ class Machine:
 Away = Callable[[RedisServer], Awaitable[object]]
 
 
-async def kill(server: RedisServer) -> None:
-    await server.stop()
-
-
-async def restart(server: RedisServer) -> None:
-    await server.start()
-
-
 AWAY: dict[str, tuple[Away, Away]] = {
-    "killed": (kill, restart),
+    "killed": (lambda s: s.stop(), lambda s: s.start()),
     "paused": (lambda s: s.do("CLIENT", "PAUSE", 3000, "ALL"), lambda s: s.do("PING")),
     "read-only": (lambda s: s.do("REPLICAOF", "127.0.0.1", "1"), lambda s: s.do("REPLICAOF", "NO", "ONE")),
     "new password": (lambda s: s.lock(PASSWORD), lambda s: s.unlock(PASSWORD)),

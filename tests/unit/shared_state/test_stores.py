@@ -43,10 +43,8 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         async with running_redis(tmp_path) as server:
             times = RedisTimes(command_s=5)
             connections = [RedisConnection(server.url, times) for _ in range(2)]
-            first, second = (
-                Store(RedisWindows(each), RedisCounters(each), RedisEntries(each, "x", PER_OWNER))
-                for each in connections
-            )
+            ports = [(RedisWindows(c), RedisCounters(c), RedisEntries(c, "x", PER_OWNER)) for c in connections]
+            first, second = (Store(*each) for each in ports)
             first.others = second
             yield first
             for each in connections:

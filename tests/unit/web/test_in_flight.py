@@ -18,8 +18,7 @@ async def test_a_key_that_fills_the_cap_is_refused_more_and_another_is_served(se
     url = server.url + "/v1/chat/completions"
 
     async def status(session: aiohttp.ClientSession, key: str) -> int:
-        headers = {"Authorization": f"Bearer {key}"}
-        async with session.post(url, json=ASK, headers=headers) as answer:
+        async with session.post(url, json=ASK, headers={"Authorization": f"Bearer {key}"}) as answer:
             await answer.read()
             return answer.status
 

@@ -36,10 +36,8 @@ def test_the_image_placeholder_is_stripped_or_kept_once() -> None:
 
 
 def test_blocks_are_read_with_and_without_the_models_tokens() -> None:
-    raw = (
-        "<|ref|>title<|/ref|><|det|>[[1, 2, 3, 4]]<|/det|>\n# Report\n\n"
-        "text[[5, 6, 7, 8], [9, 9, 10, 999]]\na\nb\n\nimage[[0,0,1,1]]"
-    )
+    raw = "<|ref|>title<|/ref|><|det|>[[1, 2, 3, 4]]<|/det|>\n# Report\n\n"
+    raw += "text[[5, 6, 7, 8], [9, 9, 10, 999]]\na\nb\n\nimage[[0,0,1,1]]"
     assert wire.parse_blocks(raw) == [
         wire.GroundedBlock("title", ((1, 2, 3, 4),), "# Report"),
         wire.GroundedBlock("text", ((5, 6, 7, 8), (9, 9, 10, 999)), "a\nb"),

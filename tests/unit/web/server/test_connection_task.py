@@ -14,8 +14,7 @@ from tests.support.listening import Answer, listening
 @asynccontextmanager
 async def connected(answer: Answer) -> AsyncIterator[Callable[[bytes], Awaitable[str]]]:
     """A function that posts a body over the one connection and returns the answer's text."""
-    connector = aiohttp.TCPConnector(limit=1)
-    async with listening(answer) as port, aiohttp.ClientSession(connector=connector) as session:
+    async with listening(answer) as port, aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=1)) as session:
 
         async def post(body: bytes) -> str:
             async with asyncio.timeout(10), session.post(f"http://127.0.0.1:{port}/", data=body) as response:
