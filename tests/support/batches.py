@@ -1,4 +1,4 @@
-"""What `ports.Upstream.stream` returns."""
+"""What an upstream streams: batches of the data of events."""
 
 from collections.abc import AsyncGenerator
 
