@@ -1,9 +1,15 @@
 """What the detectors find in a text, in the forms in which tests say it."""
 
+import json
+from typing import Any
+
 from gateway.sanitize.findings import masked
 from gateway.sanitize.scanner import Scanner
+from tests.support.paths import GOLDEN
 
 SCANNER = Scanner()
+PLACES: dict[str, list[Any]] = json.loads((GOLDEN / "sanitize" / "values_in_places.json").read_text())
+"""Values and the places in which they are found. In a place, `{}` stands for the value."""
 
 
 def found(text: str, *, certain: bool = False) -> list[str]:

@@ -52,10 +52,8 @@ def _installed(service: InstalledService) -> None:
 
 def test_it_is_installed_enabled_small_and_sandboxed(service: InstalledService) -> None:
     for unit in ("gateway.socket", "gateway.service"):
-        assert service.systemctl("is-active", unit) == "active"
-        assert service.systemctl("is-enabled", unit) == "enabled"
-    assert service.machine.run("stat", "-c", "%a", FILE).stdout.strip() == "644"
-    assert len(service.worker_pids()) == 1
+        assert service.systemctl("is-active", unit) == "active" and service.systemctl("is-enabled", unit) == "enabled"
+    assert service.machine.run("stat", "-c", "%a", FILE).stdout.strip() == "644" and len(service.worker_pids()) == 1
     assert service.memory_mib() <= 90  # 80 to 86 were measured (docs/capacity.md); 68 is the aim
     score = service.machine.run("systemd-analyze", "security", "gateway.service").stdout.splitlines()[-1]
     assert float(score.split(":")[1].split()[0]) <= 1.3
@@ -78,10 +76,8 @@ def test_a_stop_ends_what_outlasts_the_drain_with_an_error_event(service: Instal
     service.wait_for(lambda: len(service.events("request", cursor)) >= 4)
     started = time.monotonic()
     service.systemctl("restart", "gateway.service")
-    assert time.monotonic() - started < 2 + 8
-    assert load.result()["streams"] == ["shutting_down"] * 10
-    assert service.events("requests_ended", cursor)[0]["count"] == 10
-    assert service.events("stopped", cursor)
+    assert time.monotonic() - started < 2 + 8 and load.result()["streams"] == ["shutting_down"] * 10
+    assert service.events("requests_ended", cursor)[0]["count"] == 10 and service.events("stopped", cursor)
     service.reload()
 
 
@@ -90,14 +86,12 @@ def test_an_upgrade_and_a_rollback_are_not_noticed(service: InstalledService) ->
     load = service.load(20, streams=10, pieces=40)
     service.wait_for(lambda: len(service.events("request", "")) > 20)
     service.managed("upgrade")
-    assert service.main_pid() != before
-    assert service.machine.run("readlink", "/opt/gateway/current").stdout != releases
+    assert service.main_pid() != before and service.machine.run("readlink", "/opt/gateway/current").stdout != releases
     service.managed("rollback")
     assert service.machine.run("readlink", "/opt/gateway/current").stdout == releases
     result = load.result()
     assert_unnoticed(result, 0.5 * slowness(service))
-    assert result["streams"] == ["done"] * 10
-    assert service.systemctl("is-active", "gateway.service") == "active"
+    assert result["streams"] == ["done"] * 10 and service.systemctl("is-active", "gateway.service") == "active"
 
 
 def test_an_upgrade_to_a_release_that_does_not_start_goes_back_by_itself(service: InstalledService) -> None:
@@ -106,11 +100,9 @@ def test_an_upgrade_to_a_release_that_does_not_start_goes_back_by_itself(service
     before, release = service.main_pid(), service.machine.run("readlink", "/opt/gateway/current").stdout
     load = service.load(15)
     done = service.manage("upgrade", "/opt/broken")
-    assert done.returncode == 1
-    assert "going back" in done.stderr and "did not become ready" in done.stderr
+    assert done.returncode == 1 and "going back" in done.stderr and "did not become ready" in done.stderr
     assert_unnoticed(load.result(), 0.5 * slowness(service))
-    assert service.main_pid() == before
-    assert service.machine.run("readlink", "/opt/gateway/current").stdout == release
+    assert service.main_pid() == before and service.machine.run("readlink", "/opt/gateway/current").stdout == release
 
 
 def test_a_killed_worker_is_replaced_before_anybody_waits_long(service: InstalledService) -> None:
@@ -209,8 +201,7 @@ def test_a_wrong_file_is_not_started_again_and_again(service: InstalledService) 
     service.systemctl("restart", "gateway.service", check=False)
     service.wait_for(lambda: service.systemctl("is-failed", "gateway.service", check=False) == "failed")
     assert service.systemctl("show", "-P", "ExecMainStatus", "gateway.service") == "78"
-    assert service.systemctl("show", "-P", "NRestarts", "gateway.service") == "0"
-    assert cursor
+    assert service.systemctl("show", "-P", "NRestarts", "gateway.service") == "0" and cursor
     assert service.machine.run("curl", "-s", "-m", "20", "http://127.0.0.1:8080/", check=False).returncode
     service.wait_for(lambda: service.systemctl("is-failed", "gateway.socket", check=False) == "failed")
     service.configure()

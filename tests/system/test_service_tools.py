@@ -8,7 +8,7 @@ import pytest
 from gateway.cli.main import _EXAMPLES
 from tests.support.installed_service import FILE, InstalledService
 from tests.support.markdown_fences import fences
-from tests.support.paths import ROOT
+from tests.support.paths import GOLDEN, ROOT
 
 pytestmark = [pytest.mark.system, pytest.mark.slow, pytest.mark.alone]
 
@@ -46,12 +46,10 @@ def test_every_line_in_the_journal_is_json_with_its_priority(service: InstalledS
 
 def test_root_checks_the_file_of_the_service_though_it_has_not_its_credentials(service: InstalledService) -> None:
     done = service.gateway("check-config", FILE)
-    assert "ok" in done.stdout
-    assert done.stderr == ""
+    assert "ok" in done.stdout and done.stderr == ""
     service.configure("drain_s = 140\n")
     done = service.gateway("check-config", FILE, check=False)
-    assert done.returncode == 78
-    assert "server.drain_s" in done.stderr and "TimeoutStopSec=150" in done.stderr
+    assert done.returncode == 78 and "server.drain_s" in done.stderr and "TimeoutStopSec=150" in done.stderr
     service.configure("port = 9999\n")
     done = service.gateway("check-config", FILE)
     assert "127.0.0.1:9999" in done.stderr and "127.0.0.1:8080" in done.stderr
@@ -76,8 +74,7 @@ def test_the_doctor_finds_a_sound_installation_sound_and_names_a_fault(service: 
     service.machine.run("chmod", "0640", "/etc/gateway/credentials/llm")
     service.machine.run("touch", f"{STATE}/of-root")
     done = service.gateway("doctor", check=False)
-    assert done.returncode == 1
-    assert "chmod 0600 /etc/gateway/credentials/llm" in done.stdout
+    assert done.returncode == 1 and "chmod 0600 /etc/gateway/credentials/llm" in done.stdout
     assert "1 files in /var/lib/gateway belong to another user" in done.stdout
     told = "another credential 'llm'\n      mend: systemctl restart gateway.service"
     assert told in done.stdout
@@ -99,9 +96,7 @@ def test_a_backup_of_the_running_service_can_be_put_back(service: InstalledServi
     service.machine.run("sh", "-c", f"rm -rf {STATE}/*")
     service.gateway("restore", "/var/backups/state.tar")
     service.systemctl("start", "gateway.service")
-    assert service.key == key
-    assert service.load(1).result()["errors"] == {}
-    assert len(owners(service)) == 1
+    assert service.key == key and service.load(1).result()["errors"] == {} and len(owners(service)) == 1
 
 
 def test_a_full_disk_ends_no_worker_and_is_told(service: InstalledService) -> None:
@@ -122,8 +117,7 @@ def test_a_full_disk_ends_no_worker_and_is_told(service: InstalledService) -> No
         assert refused() == {}
         service.wait_for(lambda: bool(service.events("state_file_failed", cursor)))
         notes = service.machine.run("curl", "-s", "http://127.0.0.1:9464/readyz").stdout
-        assert "look at the disk" in notes
-        assert service.events("worker_ended", cursor) == []
+        assert "look at the disk" in notes and service.events("worker_ended", cursor) == []
         service.restart()
         assert refused() == {}
         service.machine.run("rm", f"{folder}/fill")
@@ -156,36 +150,7 @@ def test_a_python_that_the_unit_cannot_run_is_refused_before_anything_is_done(se
     assert service.machine.run("ls", "/opt/gateway/releases").stdout == before
 
 
-SAID = {
-    "check-config": "/etc/gateway/gateway.toml: ok",
-    "print-config": "# state directory: /var/lib/gateway",
-    "doctor": ", 0 wrong",
-    "reload": "reload",
-    "backup": "files of /var/lib/private/gateway are saved in /var/backups/gateway.tar",
-    "restore": "a gateway serves from /var/lib/gateway",
-    "keys": "dev",
-    "keys create": "for crawler, scopes web-search; it is not shown again",
-    "keys edit": "key ID for crawler is changed",
-    "keys show": "expires                  never",
-    "keys list": '"name": "dev"',
-    "keys rotate": "key ID stays valid",
-    "keys import": "keys were added; the others were there",
-    "keys revoke": "is revoked",
-    "keys erase": "removed of key ID",
-    "usage": "requests",
-    "client-config": "cat /var/lib/gateway/dev-key",
-    "chat": "word0",
-    "search": "nothing found",
-    "call": "the page could not be read",
-    "extract": "not read: https://example.com/",
-    "crawl": "https://docs.example.com/",
-    "index": "0 pages added",
-    "index add": "1 pages added",
-    "index remove": "0 pages removed",
-    "index stats": "pages                ",
-    "index copy": "index.postgres_url is missing",
-    "sanitize": "Nothing found",
-}
+SAID: dict[str, str] = json.loads((GOLDEN / "told_by_commands.json").read_text())
 """What the examples of the help print on the installed service. The others start a server, read pictures, or are about
 no gateway."""
 
@@ -238,8 +203,7 @@ def test_a_service_that_holds_the_port_itself_is_moved_over(service: InstalledSe
     service.systemctl("start", "gateway.service")
     told = service.managed("install")
     assert "stopping the service that holds the port without a socket unit" in told
-    assert told.endswith("sudo gateway doctor\n")
-    assert service.systemctl("is-active", "gateway.socket") == "active"
+    assert told.endswith("sudo gateway doctor\n") and service.systemctl("is-active", "gateway.socket") == "active"
     assert service.load(1).result()["errors"] == {}
 
 
@@ -250,8 +214,7 @@ def test_a_debian_package_installs_the_service_and_removes_it_and_purge_the_rest
     package = told.split("built ")[1].split(" for ")[0]
     service.machine.run("dpkg", "-i", package)
     assert service.systemctl("is-active", "gateway.service") == "active"
-    assert service.systemctl("is-enabled", "gateway.socket") == "enabled"
-    assert service.load(1).result()["errors"] == {}
+    assert service.systemctl("is-enabled", "gateway.socket") == "enabled" and service.load(1).result()["errors"] == {}
     service.machine.run("dpkg", "-r", "gateway")
     assert service.systemctl("is-active", "gateway.socket", check=False) == "inactive"
     assert service.machine.run("test", "-e", f"{STATE}/keys.json", check=False).returncode == 0

@@ -11,26 +11,19 @@ from gateway.engines.index.query import IndexQuery
 from gateway.engines.index.store import PageIndex
 from gateway.errors import Unauthenticated
 from gateway.wire.retry_after import retry_after_s
+from tests.support.clocks import Clock
 
 HOUR_S = 3600.0
 WORDS = ["zebra", "ostrich", "walnut", "harbour", "violin"]
 STEPS = [6 * HOUR_S, -12 * HOUR_S, 30 * HOUR_S, -24 * HOUR_S, 0.0]
 
 
-class WallClock:
-    def __init__(self) -> None:
-        self.now_s = 1_900_000_000.0
-
-    def __call__(self) -> float:
-        return self.now_s
-
-
 @pytest.fixture
-def wall() -> WallClock:
-    return WallClock()
+def wall() -> Clock:
+    return Clock(1_900_000_000.0)
 
 
-def test_a_key_without_end_is_served_at_any_time_of_day(tmp_path: Path, wall: WallClock) -> None:
+def test_a_key_without_end_is_served_at_any_time_of_day(tmp_path: Path, wall: Clock) -> None:
     steady = [0.0]
     key, _ = KeyFile(tmp_path / "keys.json").create(KeyRequest("a", ("chat",)))
     store = KeyStore(tmp_path / "keys.json", now=wall, clock=lambda: steady[0])
@@ -40,9 +33,8 @@ def test_a_key_without_end_is_served_at_any_time_of_day(tmp_path: Path, wall: Wa
         assert store.lookup(key).name == "a"
 
 
-def test_a_key_that_ends_is_refused_after_its_end_by_the_clock_as_it_stands(tmp_path: Path, wall: WallClock) -> None:
-    file = KeyFile(tmp_path / "keys.json")
-    key, record = file.create(KeyRequest("a", ("chat",), expires_s=10 * 3600))
+def test_a_key_that_ends_is_refused_after_its_end_by_the_clock_as_it_stands(tmp_path: Path, wall: Clock) -> None:
+    key, record = KeyFile(tmp_path / "keys.json").create(KeyRequest("a", ("chat",), expires_s=10 * 3600))
     assert record.expires is not None
     wall.now_s = record.expires - 1
     store = KeyStore(tmp_path / "keys.json", now=wall)
@@ -55,7 +47,7 @@ def test_a_key_that_ends_is_refused_after_its_end_by_the_clock_as_it_stands(tmp_
     assert store.lookup(key)
 
 
-async def test_pages_of_the_index_stay_and_are_found_whatever_the_clock_says(tmp_path: Path, wall: WallClock) -> None:
+async def test_pages_of_the_index_stay_and_are_found_whatever_the_clock_says(tmp_path: Path, wall: Clock) -> None:
     index = PageIndex(tmp_path / "i.db", ttl_days=7, now=wall)
     for number, step in enumerate(STEPS):
         wall.now_s += step
@@ -67,7 +59,7 @@ async def test_pages_of_the_index_stay_and_are_found_whatever_the_clock_says(tmp
     await index.close()
 
 
-def test_a_date_to_come_back_at_is_never_in_the_past(wall: WallClock) -> None:
+def test_a_date_to_come_back_at_is_never_in_the_past(wall: Clock) -> None:
     date = email.utils.formatdate(wall.now_s + 90, usegmt=True)
     for step in STEPS:
         wall.now_s += step

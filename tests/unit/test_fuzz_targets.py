@@ -12,6 +12,8 @@ MANY = 40
 SLOW = {"long_json", "markdown_of_html"}
 """Targets that take milliseconds for each input."""
 
+EXPECTED = [HealthCheck.too_slow, HealthCheck.data_too_large]
+
 
 def test_every_target_has_a_small_corpus_and_every_corpus_a_target() -> None:
     assert {path.name for path in CORPUS.iterdir()} == set(TARGETS)
@@ -30,11 +32,7 @@ def test_a_kept_input_breaks_no_property(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TARGETS)
 def test_a_mixture_of_kept_inputs_breaks_no_property(name: str) -> None:
-    @settings(
-        max_examples=MANY // 4 if name in SLOW else MANY,
-        database=None,
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-    )
+    @settings(max_examples=MANY // 4 if name in SLOW else MANY, database=None, suppress_health_check=EXPECTED)
     @given(data=st.one_of(mixed(seeds(name)), st.binary(max_size=200)))
     def run(data: bytes) -> None:
         TARGETS[name](data)

@@ -10,10 +10,11 @@ from gateway.key_scrubber import HIDDEN, scrub_keys
 VALUE = "Abcdefgh12345678"
 
 
+AROUND = ["{}", "key={}&b", '{{"a":"{}"}}', '{{"a":"x\\n{}"}}', "x%3D{}", "\\u003d{}", "({})"]
+
+
 @pytest.mark.parametrize("start", ["gw_", "sk-", "sk-proj-", "SK_", "tvly-", "pk_", "key-", "hf_", "Bearer "])
-@pytest.mark.parametrize(
-    "around", ["{}", "key={}&b", '{{"a":"{}"}}', '{{"a":"x\\n{}"}}', "x%3D{}", "\\u003d{}", "({})"]
-)
+@pytest.mark.parametrize("around", AROUND)
 def test_every_form_is_hidden_wherever_it_stands(start: str, around: str) -> None:
     hidden = scrub_keys(around.format(start + VALUE))
     assert VALUE not in hidden and HIDDEN in hidden
@@ -23,11 +24,13 @@ def test_the_whole_of_a_key_is_hidden_with_all_characters_that_keys_have() -> No
     assert scrub_keys("gw_ab-cd_ef~gh+ij/kl=mn.op end") == f"gw_{HIDDEN} end"
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["task-identifier", "the key_id of a row", "hf_model", "sk-ab", "a desk-lamp", "gw-internal01:8000",
-     "hf-internal-testing/tiny", "bearer", "bearer\nnext line"],
-)  # fmt: skip
+WORDS = [
+    "task-identifier", "the key_id of a row", "hf_model", "sk-ab", "a desk-lamp", "gw-internal01:8000",
+    "hf-internal-testing/tiny", "bearer", "bearer\nnext line",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", WORDS)
 def test_words_that_are_no_keys_stay(text: str) -> None:
     assert scrub_keys(text) == text
 

@@ -14,8 +14,7 @@ def said(code: str) -> str:
     kept = {name: value for name, value in os.environ.items() if name not in ("CI", "ORT_DISABLE_TELEMETRY")}
     environment = {**kept, "HOME": "/proc/nowhere", "XDG_CACHE_HOME": "/proc/nowhere"}
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
-    return done.stderr
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True).stderr
 
 
 @pytest.mark.slow

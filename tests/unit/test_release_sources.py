@@ -10,10 +10,8 @@ import pytest
 
 from tests.support.paths import ROOT
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(shutil.which("git") is None or shutil.which("tar") is None, reason="needs git and tar"),
-]
+IS_MISSING = shutil.which("git") is None or shutil.which("tar") is None
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(IS_MISSING, reason="needs git and tar")]
 
 
 @pytest.fixture
@@ -42,13 +40,8 @@ def git(folder: Path, *words: str) -> None:
 
 def copy_source(checkout: Path, release: Path) -> subprocess.CompletedProcess[str]:
     release.mkdir(parents=True)
-    return subprocess.run(
-        ["sh", str(checkout / "systemd" / "service"), "copy-source", str(release)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    command = ["sh", str(checkout / "systemd" / "service"), "copy-source", str(release)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
 def files(folder: Path) -> set[str]:
@@ -70,14 +63,12 @@ def test_what_git_does_not_track_stays_out_and_what_it_tracks_comes_as_it_is(che
     (checkout / "gateway" / "__init__.py").write_text('__version__ = "9.9.10"\n')
     (checkout / "gateway" / "__init__.py").chmod(0o600)
     (checkout / "gateway" / "a file with blanks\nand a line.py").unlink()
-    done = copy_source(checkout, tmp_path / "release")
-    assert done.returncode == 0
+    assert copy_source(checkout, tmp_path / "release").returncode == 0
     release = tmp_path / "release"
     assert not (release / "notes-with-a-key.txt").exists() and not (release / ".git").exists()
     assert (release / "gateway" / "__init__.py").read_text() == '__version__ = "9.9.10"\n'
     assert stat.S_IMODE((release / "gateway" / "__init__.py").stat().st_mode) == 0o644
-    assert stat.S_IMODE((release / "run").stat().st_mode) == 0o755
-    assert len(files(release)) == 3_003
+    assert stat.S_IMODE((release / "run").stat().st_mode) == 0o755 and len(files(release)) == 3_003
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a checkout away")
@@ -85,8 +76,7 @@ def test_root_upgrades_from_a_checkout_of_another_user(checkout: Path, tmp_path:
     for path in [checkout, *checkout.rglob("*")]:
         os.chown(path, 65534, 65534)
     (checkout / "untracked").write_text("secret")
-    done = copy_source(checkout, tmp_path / "release")
-    assert done.returncode == 0 and len(files(tmp_path / "release")) == 3_004
+    assert copy_source(checkout, tmp_path / "release").returncode == 0 and len(files(tmp_path / "release")) == 3_004
     assert (tmp_path / "release" / "run").stat().st_uid == 0
 
 
@@ -95,7 +85,6 @@ def test_a_release_inside_a_checkout_is_a_source_of_its_own(checkout: Path, tmp_
     copy_source(checkout, release)
     (release / ".venv").mkdir()
     (release / ".venv" / "python").write_text("")
-    done = copy_source(release, tmp_path / "again")
-    assert done.returncode == 0
+    assert copy_source(release, tmp_path / "again").returncode == 0
     found = files(tmp_path / "again")
     assert "gateway/__init__.py" in found and "systemd/service" in found and ".venv/python" not in found

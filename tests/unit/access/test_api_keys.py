@@ -19,15 +19,9 @@ from gateway.access.private_files import load_or_create_secret
 from gateway.domain import SCOPES
 from gateway.errors import InvalidRequest, NotFound, Unauthenticated
 from gateway.runtime.prepare import ensure_dev_key
+from tests.support.clocks import Clock
 
 REQUEST = KeyRequest(name="reader", scopes=("chat",), per_minute=5)
-
-
-class Clock:
-    now = 1_800_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture
@@ -63,7 +57,7 @@ def test_a_running_server_sees_new_keys_at_once_and_revoked_ones_at_its_next_loo
     assert store.lookup(key).key_id == record.id and store.is_live(record.id)
     assert store.caller_of(record.id) == store.lookup(key)
     KeyFile(path).revoke(record.id)
-    clock.now += 1.1
+    clock.now_s += 1.1
     with pytest.raises(Unauthenticated):
         store.lookup(key)
     assert not store.is_live(record.id) and store.caller_of(record.id) is None
@@ -98,7 +92,7 @@ def test_the_name_of_a_revoked_key_is_kept_until_it_is_forgotten(path: Path) -> 
     assert not store.is_live(ended) and store.names() == {ended: "gone", stays: "here"}
     assert stat.S_IMODE(path.with_name("keys-ended.json").stat().st_mode) == 0o600
     keys.forget(ended)
-    clock.now += 1.1
+    clock.now_s += 1.1
     assert store.is_live(stays) and store.names() == {stays: "here"} and keys.ended() == {}
     assert b"gone" not in path.with_name("keys-ended.json").read_bytes()
 
@@ -119,12 +113,14 @@ def _create(path: Path) -> None:
     KeyFile(path).create(REQUEST)
 
 
+NOT_HELD = [
+    ({"name": ""}, "name"), ({"name": "x" * 101}, "name"), ({"name": "\udcff"}, "name"),
+    ({"tokens_per_day": 10**20}, "tokens_per_day"),
+]  # fmt: skip
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("wrong", "field"),
-    [({"name": ""}, "name"), ({"name": "x" * 101}, "name"), ({"name": "\udcff"}, "name"),
-     ({"tokens_per_day": 10**20}, "tokens_per_day")],
-)  # fmt: skip
+@pytest.mark.parametrize(("wrong", "field"), NOT_HELD)
 def test_a_key_that_the_file_could_not_hold_is_refused_and_leaves_it_as_it_was(
     path: Path, wrong: dict[str, Any], field: str
 ) -> None:
@@ -144,17 +140,15 @@ def test_keys_made_at_the_same_time_are_all_kept(path: Path) -> None:
 
 def test_the_first_key_is_written_once(path: Path, tmp_path: Path) -> None:
     file = tmp_path / "dev-key"
-    assert ensure_dev_key(KeyFile(path), file)
-    assert not ensure_dev_key(KeyFile(path), file)
+    assert ensure_dev_key(KeyFile(path), file) and not ensure_dev_key(KeyFile(path), file)
     assert KeyStore(path).lookup(file.read_text().strip()).scopes == set(SCOPES)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-@pytest.mark.parametrize(
-    ("spoil", "said"),
-    [(lambda path: path.write_bytes(b"{"), "cannot be read"), (lambda path: path.unlink(), "missing")],
-    ids=["broken", "gone"],
-)
+SPOILT = [(lambda path: path.write_bytes(b"{"), "cannot be read"), (lambda path: path.unlink(), "missing")]
+
+
+@pytest.mark.parametrize(("spoil", "said"), SPOILT, ids=["broken", "gone"])
 def test_a_file_that_is_broken_or_gone_keeps_the_last_good_keys_and_says_so_until_it_is_mended(
     path: Path, caplog: pytest.LogCaptureFixture, spoil: Callable[[Path], object], said: str
 ) -> None:
@@ -165,7 +159,7 @@ def test_a_file_that_is_broken_or_gone_keeps_the_last_good_keys_and_says_so_unti
     good = path.read_bytes()
     spoil(path)
     for _ in range(3):
-        clock.now += 2
+        clock.now_s += 2
         assert store.lookup(key).key_id == record.id
     with pytest.raises(Unauthenticated):
         store.lookup("gw_other")
@@ -176,7 +170,7 @@ def test_a_file_that_is_broken_or_gone_keeps_the_last_good_keys_and_says_so_unti
             KeyFile(path).create(REQUEST)
     path.write_bytes(good)
     other, _ = KeyFile(path).create(REQUEST)
-    clock.now += 2
+    clock.now_s += 2
     assert store.problem() == "" and store.lookup(key) and store.lookup(other)
 
 
@@ -191,7 +185,7 @@ def test_a_file_that_could_not_be_read_is_read_again_though_it_did_not_change(pa
             store.lookup(key)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
-    clock.now += 2
+    clock.now_s += 2
     store.lookup(key)
 
 

@@ -15,30 +15,15 @@ from gateway.domain import Caller, Json, RequestStats
 from gateway.errors import BudgetSpent, NoPrice, UpstreamRefused, UpstreamTimeout
 from gateway.metrics import Metrics
 from gateway.shared_state.memory import MemoryCounters
+from tests.support.clocks import Clock
 
-PRICES = PriceList(
-    [
-        Price(
-            "SvcLLM",
-            input_per_million=1.0,
-            output_per_million=10.0,
-            cached_input_per_million=0.1,
-            cache_write_per_million=1.25,
-        ),
-        Price("cheap", input_per_million=0.1),
-        Price("websearch-search", tool_call=0.5),
-    ]
+PRICE = Price(
+    "SvcLLM", input_per_million=1.0, output_per_million=10.0, cached_input_per_million=0.1, cache_write_per_million=1.25
 )
+PRICES = PriceList([PRICE, Price("cheap", input_per_million=0.1), Price("websearch-search", tool_call=0.5)])
 BODY: Json = {"model": "SvcLLM", "messages": [{"role": "user", "content": "x" * 385}], "max_tokens": 100}
 """400 bytes, names and role included: 200 tokens of input by the first count; 100 of output."""
 INPUT, RESERVED = 200, 300
-
-
-class Now:
-    at = datetime(2026, 11, 22, 10, 30, 20, tzinfo=UTC).timestamp()
-
-    def __call__(self) -> float:
-        return self.at
 
 
 def models(name: str) -> list[str] | None:
@@ -50,8 +35,8 @@ def caller(**limits: float) -> Caller:
 
 
 @pytest.fixture
-def now() -> Now:
-    return Now()
+def now() -> Clock:
+    return Clock(datetime(2026, 11, 22, 10, 30, 20, tzinfo=UTC).timestamp())
 
 
 @pytest.fixture
@@ -60,7 +45,7 @@ def metrics() -> Metrics:
 
 
 @pytest.fixture
-def budgets(now: Now, metrics: Metrics) -> Budgets:
+def budgets(now: Clock, metrics: Metrics) -> Budgets:
     return Budgets(MemoryCounters(now), Limits(reserve_tokens=500), PRICES, models, now, metrics=metrics)
 
 
@@ -111,8 +96,7 @@ async def test_a_call_reserves_its_input_and_its_limit_and_is_settled_to_what_it
 async def test_where_no_limit_was_asked_for_the_usual_one_is_sent_for_each_answer(budgets: Budgets) -> None:
     key = Key(budgets, tokens_per_day=10_000)
     body = {**BODY, "max_tokens": None, "n": 2}
-    held = await key.reserve(body)
-    assert held.limited(body)["max_tokens"] == 500 and key.left() == 10_000 - INPUT - 2 * 500
+    assert (await key.reserve(body)).limited(body)["max_tokens"] == 500 and key.left() == 10_000 - INPUT - 2 * 500
 
 
 async def test_of_several_limits_the_largest_is_reserved_and_each_is_lowered_to_what_is_left(budgets: Budgets) -> None:
@@ -150,8 +134,7 @@ async def test_an_answer_of_less_than_256_tokens_is_refused_unless_it_was_asked_
     key = Key(budgets, tokens_per_day=INPUT + 255)
     with pytest.raises(BudgetSpent, match="needs 456; send less"):
         await key.reserve({**BODY, "max_tokens": 5000})
-    held = await key.reserve({**BODY, "max_tokens": 200})
-    assert held.limit == 200
+    assert (await key.reserve({**BODY, "max_tokens": 200})).limit == 200
     assert (await Key(budgets, tokens_per_minute=INPUT + 256).reserve({**BODY, "max_tokens": 5000})).limit == 256
 
 
@@ -174,8 +157,7 @@ async def test_a_stream_reserves_a_slice_and_extends_before_it_is_spent(budgets:
 
 
 async def test_a_stream_within_its_limit_is_not_cut_for_a_count_that_is_too_high(budgets: Budgets) -> None:
-    key = Key(budgets, tokens_per_day=INPUT + 300)
-    held = await key.reserve({**BODY, "max_tokens": 300, "stream": True})
+    held = await Key(budgets, tokens_per_day=INPUT + 300).reserve({**BODY, "max_tokens": 300, "stream": True})
     assert held.wrote(1200) and await held.extend()  # 300 tokens of four bytes
     assert held.wrote(2000) and not await held.extend()  # no tokenizer makes 300 of that
 
@@ -196,15 +178,11 @@ async def test_thoughts_that_nobody_sees_are_reserved_at_once(budgets: Budgets) 
     assert left - key.left() >= 3000  # it has been seen to think
 
 
-@pytest.mark.parametrize(
-    ("error", "left"),
-    [
-        (UpstreamRefused("no", status=400, code="x"), 1000),
-        (UpstreamTimeout("late"), 1000 - RESERVED),
-        (asyncio.CancelledError(), 1000 - RESERVED),
-        (GeneratorExit(), 1000 - RESERVED),
-    ],
-)
+FAILURES: list[tuple[BaseException, int]] = [(UpstreamRefused("no", status=400, code="x"), 1000)]
+FAILURES += [(each, 1000 - RESERVED) for each in (UpstreamTimeout("late"), asyncio.CancelledError(), GeneratorExit())]
+
+
+@pytest.mark.parametrize(("error", "left"), FAILURES)
 async def test_a_call_without_an_answer_costs_what_it_reserved_if_its_upstream_may_have_worked(
     budgets: Budgets, error: BaseException, left: int
 ) -> None:
@@ -236,56 +214,56 @@ async def test_what_an_upstream_uses_beyond_its_limit_is_counted_and_told(
     assert "budget_overrun" in caplog.text
 
 
-async def test_a_day_that_is_used_up_is_not_worth_waiting_for_and_ends_at_midnight(budgets: Budgets, now: Now) -> None:
+async def test_a_day_that_is_used_up_is_not_worth_a_wait_and_ends_at_midnight(budgets: Budgets, now: Clock) -> None:
     key = Key(budgets, tokens_per_day=RESERVED)
     await key.reserve()
     with pytest.raises(BudgetSpent, match=r"300 tokens a day; it has used 300") as refusal:
         await key.reserve()
     assert refusal.value.retry_after_s == 13.5 * 3600 - 20
     assert (refusal.value.status, refusal.value.code, refusal.value.retryable) == (429, "insufficient_quota", False)
-    now.at += refusal.value.retry_after_s
+    now.now_s += refusal.value.retry_after_s
     assert await key.reserve()
 
 
-async def test_a_minute_that_is_used_up_is_worth_waiting_for(budgets: Budgets, now: Now) -> None:
+async def test_a_minute_that_is_used_up_is_worth_waiting_for(budgets: Budgets, now: Clock) -> None:
     key = Key(budgets, tokens_per_minute=RESERVED)
     await key.reserve()
     with pytest.raises(BudgetSpent, match="300 tokens a minute") as refusal:
         await key.reserve()
     assert (refusal.value.code, refusal.value.retryable) == ("rate_limit_exceeded", True)
     assert refusal.value.retry_after_s == 40 + 60  # all of it must have passed by
-    now.at += 100
+    now.now_s += 100
     assert await key.reserve()
 
 
-async def test_of_the_minute_before_counts_what_lies_within_the_last_sixty_seconds(budgets: Budgets, now: Now) -> None:
+async def test_of_the_minute_before_counts_what_lies_within_the_last_60_seconds(budgets: Budgets, now: Clock) -> None:
     key = Key(budgets, tokens_per_minute=2 * RESERVED)
     for _ in range(2):
         await key.reserve()
     assert key.left("tokens-minute") == 0
-    now.at += 41  # the next minute of the clock, a second old
+    now.now_s += 41  # the next minute of the clock, a second old
     with pytest.raises(BudgetSpent) as refusal:
         await key.reserve()
     assert refusal.value.retry_after_s is not None
     assert refusal.value.retry_after_s == pytest.approx(29, abs=0.5)  # half of the two has passed by then
-    now.at += refusal.value.retry_after_s + 0.2  # what the rounding up of a token takes
+    now.now_s += refusal.value.retry_after_s + 0.2  # what the rounding up of a token takes
     await key.reserve()
     assert 0 <= key.left("tokens-minute") < 5
-    now.at += 1
+    now.now_s += 1
     with pytest.raises(BudgetSpent):
         await key.reserve()
 
 
-async def test_waiting_as_long_as_a_refusal_says_is_enough(budgets: Budgets, now: Now) -> None:
+async def test_waiting_as_long_as_a_refusal_says_is_enough(budgets: Budgets, now: Clock) -> None:
     key, refused = Key(budgets, tokens_per_minute=5 * RESERVED // 2), 0
     for _ in range(40):
-        now.at += 7
+        now.now_s += 7
         try:
             await key.reserve()
         except BudgetSpent as refusal:
             refused += 1
             assert refusal.retry_after_s is not None
-            now.at += refusal.retry_after_s + 0.5  # what the rounding up of a token takes
+            now.now_s += refusal.retry_after_s + 0.5  # what the rounding up of a token takes
             await key.reserve()
     assert refused > 10
 
@@ -309,10 +287,10 @@ async def test_spend_is_reserved_at_the_dearest_prices_and_settled_by_the_model_
         await key.reserve()
 
 
-async def test_a_call_that_ends_in_the_next_period_is_settled_in_its_own(budgets: Budgets, now: Now) -> None:
+async def test_a_call_that_ends_in_the_next_period_is_settled_in_its_own(budgets: Budgets, now: Clock) -> None:
     key = Key(budgets, tokens_per_minute=RESERVED)
     async with await key.reserve() as held:
-        now.at += 40
+        now.now_s += 40
         with pytest.raises(BudgetSpent):
             await key.reserve()
         held._stats.attempts = 0  # nobody was asked: it used nothing
@@ -355,17 +333,17 @@ class TestUsers:
         await Key(other, per_user_tokens_per_day=2 * RESERVED).reserve({**BODY, "user": "user 1"})
 
 
-@pytest.mark.parametrize(
-    ("user", "account"),
-    [
-        ("ann", "ann"),
-        ("user_1f_account_9b-2c_session_77", "9b-2c"),
-        ("user_1f_account__session_77", "user_1f"),
-        ('{"device_id":"d1","account_uuid":"a1","session_id":"s1"}', "a1"),
-        ('{"device_id":"d1","account_uuid":"","session_id":"s1"}', "d1"),
-        ("{no json", "{no json"),
-    ],
-)
+ACCOUNTS = [
+    ("ann", "ann"),
+    ("user_1f_account_9b-2c_session_77", "9b-2c"),
+    ("user_1f_account__session_77", "user_1f"),
+    ('{"device_id":"d1","account_uuid":"a1","session_id":"s1"}', "a1"),
+    ('{"device_id":"d1","account_uuid":"","session_id":"s1"}', "d1"),
+    ("{no json", "{no json"),
+]
+
+
+@pytest.mark.parametrize(("user", "account"), ACCOUNTS)
 def test_of_what_anthropics_clients_send_the_account_is_the_user(user: str, account: str) -> None:
     assert account_of(user) == account
 
@@ -377,5 +355,4 @@ async def test_keys_without_budgets_reserve_nothing(budgets: Budgets) -> None:
 def test_a_cost_is_a_whole_number_of_billionths() -> None:
     assert PRICES.cost("SvcLLM", Used(1_000_000, 0, 0)) == NANO
     assert PRICES.cost("SvcLLM", Used(4, 1, 0, written_tokens=2)) == 100 + 2 * 1_250 + 1_000
-    assert PRICES.cost("cheap", Used(1, 0, 0)) == 100
-    assert PRICES.cost("unknown", Used(10**9)) == 0
+    assert PRICES.cost("cheap", Used(1, 0, 0)) == 100 and PRICES.cost("unknown", Used(10**9)) == 0

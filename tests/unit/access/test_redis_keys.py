@@ -90,8 +90,7 @@ async def test_a_key_that_is_made_or_revoked_anywhere_holds_everywhere_within_fi
     await asyncio.to_thread(keys.revoke, key_id)
     await until(lambda: not is_accepted(one, key) and not is_accepted(two, key), 5)
     assert not two.is_live(key_id) and one.names()[key_id] == two.names()[key_id] == "one"
-    other = RedisKeys(server.url, tmp_path / "other")
-    await asyncio.to_thread(other.forget, key_id)
+    await asyncio.to_thread(RedisKeys(server.url, tmp_path / "other").forget, key_id)
     await until(lambda: key_id not in one.names(), 5)
     assert await asyncio.to_thread(keys.ended) == {}
 
@@ -103,8 +102,7 @@ async def test_a_key_works_the_moment_it_was_made(server: RedisServer, gateways:
     store = await gateways.new()
     for _ in range(3):  # also right behind another look
         key, _ = await create(keys)
-        assert not is_accepted(store, key)
-        assert await store.refresh() and is_accepted(store, key)
+        assert not is_accepted(store, key) and await store.refresh() and is_accepted(store, key)
 
 
 class HeldRedis:
@@ -137,8 +135,7 @@ class HeldRedis:
 
 
 async def test_a_slow_look_puts_no_older_keys_back(tmp_path: Path) -> None:
-    keys = KeyFile(tmp_path / "keys.json")
-    key, record = keys.create(KeyRequest("new", ("chat",)))
+    key, record = KeyFile(tmp_path / "keys.json").create(KeyRequest("new", ("chat",)))
     redis = HeldRedis()
     redis.change()
     store = RedisKeyStore(cast(RedisConnection, redis), outage_cache_s=300)
@@ -179,8 +176,7 @@ async def test_while_redis_is_away_known_keys_are_accepted_for_a_time_and_unknow
     store = await gateways.new()
     await server.stop()
     gateways.clock.ahead_s = 6
-    assert is_accepted(store, key)
-    assert "outage_cache_s" in store.problem()
+    assert is_accepted(store, key) and "outage_cache_s" in store.problem()
     with pytest.raises(StateUnavailable):
         store.lookup("gw_unknown")
     assert not await store.refresh()
@@ -199,12 +195,10 @@ async def test_a_redis_that_is_empty_revokes_nobody(server: RedisServer, gateway
     await server.stop()
     await server.start()
     await until(lambda: "missing" in store.problem(), 10)
-    assert is_accepted(store, key) and not is_accepted(store, "gw_unknown")
-    assert len(logged("keys_unreadable")) == 1
+    assert is_accepted(store, key) and not is_accepted(store, "gw_unknown") and len(logged("keys_unreadable")) == 1
     other, _ = await create(keys, "made anew")
     await until(lambda: is_accepted(store, other), 5)
-    assert store.problem() == "" and not is_accepted(store, key)
-    assert logged("keys_changed")[0]["removed"]
+    assert store.problem() == "" and not is_accepted(store, key) and logged("keys_changed")[0]["removed"]
 
 
 @pytest.mark.slow

@@ -14,8 +14,7 @@ TEXT = {"type": "text", "text": "a" * 1000}
 
 
 def test_a_token_has_two_bytes_until_more_is_known() -> None:
-    assert TokenCounts().most("m", Size(4001)) == 2001
-    assert TokenCounts().most("m", Size(0)) == 1
+    assert TokenCounts().most("m", Size(4001)) == 2001 and TokenCounts().most("m", Size(0)) == 1
     tokens, is_estimate = TokenCounts().of("m", {"messages": [{"role": "user", "content": "the one word " * 100}]})
     assert 270 <= tokens <= 330 and is_estimate
 
@@ -26,11 +25,10 @@ def test_a_character_counts_by_its_bytes_and_names_of_members_count_too() -> Non
     assert size_of({"input": [1, 2, 3]}) == Size(0, 3) and size_of({"input": ["a", 1, "b", 22]}) == Size(6)
 
 
-@pytest.mark.parametrize(
-    ("text", "least"),
-    [("4711" * 1000, 4000), ("aB3dE5gH7jK9mN1p" * 250, 2400), ("😀" * 1000, 3000), ("Ab cd ef gh " * 300, 936)],
-    ids=["digits", "a key", "emoji", "words"],
-)
+DENSE = [("4711" * 1000, 4000), ("aB3dE5gH7jK9mN1p" * 250, 2400), ("😀" * 1000, 3000), ("Ab cd ef gh " * 300, 936)]
+
+
+@pytest.mark.parametrize(("text", "least"), DENSE, ids=["digits", "a key", "emoji", "words"])
 def test_what_tokenizers_do_not_join_counts_by_itself_whatever_is_known(text: str, least: int) -> None:
     counts = TokenCounts()
     for _ in range(40):
@@ -38,20 +36,19 @@ def test_what_tokenizers_do_not_join_counts_by_itself_whatever_is_known(text: st
     assert least <= counts.most("m", size_of({"input": text})) < least * 1.7
 
 
-@pytest.mark.parametrize(
-    ("part", "size"),
-    [
-        ({"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 4_000_000}}, Size(25, 1000)),
-        ({"type": "input_image", "image_url": "https://example.org/a.png"}, Size(24, 1000)),
-        ({"type": "input_audio", "input_audio": {"data": "A" * 6400, "format": "wav"}}, Size(39, 1100)),
-        ({"type": "file", "file": {"file_data": "data:application/pdf;base64," + "A" * 6372}}, Size(21, 1100)),
-        ({"type": "file", "file": {"file_data": "data:text/plain;base64," + "A" * 3977}}, Size(21 + 3000)),
-    ],
-)
+MEDIA = [
+    ({"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 4_000_000}}, Size(25, 1000)),
+    ({"type": "input_image", "image_url": "https://example.org/a.png"}, Size(24, 1000)),
+    ({"type": "input_audio", "input_audio": {"data": "A" * 6400, "format": "wav"}}, Size(39, 1100)),
+    ({"type": "file", "file": {"file_data": "data:application/pdf;base64," + "A" * 6372}}, Size(21, 1100)),
+    ({"type": "file", "file": {"file_data": "data:text/plain;base64," + "A" * 3977}}, Size(21 + 3000)),
+]
+
+
+@pytest.mark.parametrize(("part", "size"), MEDIA)
 def test_media_counts_as_such_and_a_file_of_text_by_its_text(part: Json, size: Size) -> None:
     found = size_of(message(TEXT, part))
-    alone = size_of(message(TEXT))
-    assert Size(found.bytes - alone.bytes, found.media_tokens) == size
+    assert Size(found.bytes - size_of(message(TEXT)).bytes, found.media_tokens) == size
 
 
 def test_text_that_looks_like_an_image_is_text() -> None:
@@ -89,8 +86,7 @@ def test_what_no_tokenizer_makes_says_nothing(told: int) -> None:
 
 
 def test_what_is_told_counts_unless_no_tokenizer_makes_so_few() -> None:
-    assert believed(100, 400, 200) == 100
-    assert believed(1000, 400, 200) == 1000
+    assert believed(100, 400, 200) == 100 and believed(1000, 400, 200) == 1000
     assert believed(1, 400, 200) == believed(0, 400, 200) == 200
 
 

@@ -5,16 +5,14 @@ from gateway.child.restart_policy import RestartPolicy
 
 def test_the_first_deaths_cost_the_first_pause_and_then_pauses_grow() -> None:
     policy = RestartPolicy(first_pause_s=0.2)
-    pauses = [policy.record_death(0.1) for _ in range(12)]
-    assert pauses == [0.2, 0.2, 0.2, 0.2, 0.5, 1, 2, 5, 10, 30, 30, 30]
+    assert [policy.record_death(0.1) for _ in range(12)] == [0.2, 0.2, 0.2, 0.2, 0.5, 1, 2, 5, 10, 30, 30, 30]
 
 
 def test_a_process_that_ran_for_the_whole_window_starts_from_the_beginning() -> None:
     policy = RestartPolicy()
     for _ in range(9):
         policy.record_death(0)
-    assert policy.record_death(60) == 0
-    assert policy.record_death(0) == 0
+    assert policy.record_death(60) == 0 and policy.record_death(0) == 0
 
 
 def test_pauses_do_not_empty_the_window() -> None:

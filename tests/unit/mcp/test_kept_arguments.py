@@ -1,4 +1,4 @@
-"""Arguments that came before: known again where nothing in them was sensitive, and never confused or changed."""
+"""Arguments that came before are known again where nothing in them was sensitive; masked ones go on or are refused."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,11 +24,13 @@ def kept(tool: Tool, arguments: Json) -> ToolCall:
     return call
 
 
-def masking(desk: Desk, word: str) -> Callable[[RpcBatch], None]:
+def masking(desk: Desk, word: str, entity: str = "EMAIL") -> Callable[[RpcBatch], None]:
+    """A sanitizer that takes a word for such a value."""
+
     def mask(exchange: RpcBatch) -> None:
         for unit in desk.dialect.request_units(exchange):
             for slot in unit.slots:
-                slot.text = slot.text.replace(word, "[REDACTED:EMAIL]")
+                slot.text = slot.text.replace(word, f"[REDACTED:{entity}]")
 
     return mask
 
@@ -52,13 +54,8 @@ async def test_masked_arguments_are_not_kept_and_those_that_were_stay_as_they_ca
     desk.sanitize = lambda exchange: None
     await desk.call("search", arguments)
     asked = [request.query for _, request, _ in desk.tools.seen]
-    assert asked == [
-        "mail ada@posthaus.org",
-        "mail ada@posthaus.org",
-        "mail [REDACTED:EMAIL]",
-        "write to [REDACTED:EMAIL]",
-        "mail ada@posthaus.org",
-    ]
+    sent = "mail ada@posthaus.org"
+    assert asked == [sent, sent, "mail [REDACTED:EMAIL]", "write to [REDACTED:EMAIL]", sent]
 
 
 def test_what_is_kept_is_bounded_and_the_oldest_goes_first() -> None:
@@ -68,3 +65,23 @@ def test_what_is_kept_is_bounded_and_the_oldest_goes_first() -> None:
     for number in range(300):
         kept(tool, {"query": f"q{number}"})
     assert not tool.prepare({"query": "q0"}).is_shared and tool.prepare({"query": "q299"}).is_shared
+
+
+async def test_masked_arguments_go_to_the_service_masked() -> None:
+    desk = Desk()
+    desk.sanitize = masking(desk, "4111", "CREDIT_CARD")
+    answer = await desk.call("search", {"query": "card 4111"})
+    assert not answer.is_error and desk.tools.seen[0][1].query == "card [REDACTED:CREDIT_CARD]"
+    answer = await desk.call("search", {"query": "x", "start_date": "4111-01-01"})
+    assert answer.is_error and "start_date" in answer.error["message"] and "masked" in answer.error["message"]
+
+
+async def test_a_mask_that_is_longer_than_its_value_makes_no_argument_too_long() -> None:
+    desk = Desk()
+    desk.sanitize = masking(desk, "4111", "CREDIT_CARD")
+    answer = await desk.call("search", {"query": "4111" * 500, "include_domains": ["a.org"]})
+    assert not answer.is_error and desk.tools.seen[0][1].query == "[REDACTED:CREDIT_CARD]" * 500
+    answer = await desk.call("map", {"url": "https://example.com/", "instructions": "4111" * 500})
+    assert not answer.is_error
+    answer = await desk.call("search", {"query": "4111" * 500 + "x"})
+    assert answer.is_error and "at most 2000 characters" in answer.error["message"]

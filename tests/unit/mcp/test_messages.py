@@ -6,15 +6,14 @@ import pytest
 
 from tests.support.web_tools import Desk, bounded, modern, request, tool_call
 
+REVISIONS = [
+    ("2024-11-05", "2024-11-05"), ("2025-03-26", "2025-03-26"), ("2025-06-18", "2025-06-18"),
+    ("2025-11-25", "2025-11-25"), ("2026-07-28", "2025-11-25"), ("2024-10-07", "2025-11-25"),
+    ("nonsense", "2025-11-25"),
+]  # fmt: skip
 
-@pytest.mark.parametrize(
-    ("asked", "agreed"),
-    [
-        ("2024-11-05", "2024-11-05"), ("2025-03-26", "2025-03-26"), ("2025-06-18", "2025-06-18"),
-        ("2025-11-25", "2025-11-25"), ("2026-07-28", "2025-11-25"), ("2024-10-07", "2025-11-25"),
-        ("nonsense", "2025-11-25"),
-    ],
-)  # fmt: skip
+
+@pytest.mark.parametrize(("asked", "agreed"), REVISIONS)
 async def test_initialize_agrees_on_every_handshake_revision_and_offers_the_newest_for_any_other(
     asked: str, agreed: str
 ) -> None:
@@ -62,22 +61,19 @@ async def test_modern_checks_come_in_the_order_of_the_specification() -> None:
 )
 async def test_a_batch_is_answered_member_by_member(headers: dict[str, str]) -> None:
     desk = Desk()
-    status, answers = await desk.ask(
-        [
-            request("ping", None, "a"),
-            {"jsonrpc": "2.0", "method": "notifications/initialized"},
-            5,
-            request("x", None, 2),
-            tool_call("search", {"query": "ok"}, call_id=3),
-            tool_call("search", {}, call_id=4),
-            request("initialize", {"protocolVersion": "2025-03-26"}, 5),
-            {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "websearch-search"}},
-            {"jsonrpc": "2.0", "method": "tools/list", "params": []},
-            tool_call("search", {"query": "bug"}, call_id=6),
-            {"jsonrpc": "2.0", "id": 9, "result": {}},
-        ],
-        headers,
+    noted, refused = {"jsonrpc": "2.0", "method": "notifications/initialized"}, request("x", None, 2)
+    calls = [tool_call("search", asked, call_id=number) for number, asked in ((3, {"query": "ok"}), (4, {}))]
+    again, failing = (
+        request("initialize", {"protocolVersion": "2025-03-26"}, 5),
+        tool_call("search", {"query": "bug"}, call_id=6),
     )
+    notes = [
+        {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "websearch-search"}},
+        {"jsonrpc": "2.0", "method": "tools/list", "params": []},
+    ]
+    result = {"jsonrpc": "2.0", "id": 9, "result": {}}
+    members = [request("ping", None, "a"), noted, 5, refused, *calls, again, *notes, failing, result]
+    status, answers = await desk.ask(members, headers)
     assert status == 200
     told = [(each["id"], each.get("error", {}).get("code"), each.get("result", {}).get("isError")) for each in answers]
     assert told == [
@@ -90,8 +86,7 @@ async def test_a_batch_is_answered_member_by_member(headers: dict[str, str]) -> 
 async def test_calls_of_a_batch_run_side_by_side() -> None:
     desk = Desk()
     desk.tools.release = asyncio.Event()
-    crawls = [tool_call("crawl", {"url": "https://x/"}, call_id=n) for n in range(3)]
-    asking = asyncio.ensure_future(desk.ask(crawls))
+    asking = asyncio.ensure_future(desk.ask([tool_call("crawl", {"url": "https://x/"}, call_id=n) for n in range(3)]))
     await bounded(desk.tools.all_started(3))
     desk.tools.release.set()
     status, answers = await bounded(asking)

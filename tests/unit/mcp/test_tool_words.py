@@ -60,30 +60,32 @@ async def test_a_failure_that_has_a_part_of_the_answer_gives_both_and_is_sanitiz
     jsonschema.validate(result["structuredContent"], schema)
 
 
-@pytest.mark.parametrize(
-    ("name", "told"),
-    [
-        ("websearch_search", "no such tool: 'websearch_search'; did you mean websearch-search? There are websearch-se"),
-        ("WebSearch-Extract", "'WebSearch-Extract'; did you mean websearch-extract? There are websearch-search, "),
-        ("search", "no such tool: 'search'; did you mean websearch-search? There are "),
-        ("bash", "no such tool: 'bash'; there are websearch-search, "),
-        ("x" * 65, "params.name: no such tool; there are websearch-search, "),
-        ("a\nb", "params.name: no such tool; there are websearch-search, "),
-        ("", "params.name: no such tool; there are websearch-search, "),
-        ("sk-" + "a1B2" * 10, "no such tool: 'sk-[hidden]'; there are "),
-    ],
-)
+UNKNOWN_TOOLS = [
+    ("websearch_search", "no such tool: 'websearch_search'; did you mean websearch-search? There are websearch-se"),
+    ("WebSearch-Extract", "'WebSearch-Extract'; did you mean websearch-extract? There are websearch-search, "),
+    ("search", "no such tool: 'search'; did you mean websearch-search? There are "),
+    ("bash", "no such tool: 'bash'; there are websearch-search, "),
+    ("x" * 65, "params.name: no such tool; there are websearch-search, "),
+    ("a\nb", "params.name: no such tool; there are websearch-search, "),
+    ("", "params.name: no such tool; there are websearch-search, "),
+    ("sk-" + "a1B2" * 10, "no such tool: 'sk-[hidden]'; there are "),
+]
+
+
+@pytest.mark.parametrize(("name", "told"), UNKNOWN_TOOLS)
 async def test_an_unknown_tool_is_named_with_the_nearest_one(name: str, told: str) -> None:
     asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": {}}}
     _, answer = await Desk().ask(asked, {"MCP-Protocol-Version": "2025-11-25"})
     assert answer["error"]["code"] == -32602 and told in answer["error"]["message"]
 
 
-@pytest.mark.parametrize(
-    ("tool", "kind", "optional_extras"),
-    [("search", SearchRequest, set()), ("extract", ExtractRequest, set()), ("crawl", CrawlRequest, set()),
-     ("map", CrawlRequest, {"extract_depth", "format", "include_favicon"})],
-)  # fmt: skip
+TOOLS = [
+    ("search", SearchRequest, set()), ("extract", ExtractRequest, set()), ("crawl", CrawlRequest, set()),
+    ("map", CrawlRequest, {"extract_depth", "format", "include_favicon"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("tool", "kind", "optional_extras"), TOOLS)
 def test_defaults_of_the_schema_are_those_of_the_request(tool: str, kind: Any, optional_extras: set[str]) -> None:
     properties = schemas.load(f"tools/{tool}")["properties"]
     parameters = inspect.signature(kind).parameters

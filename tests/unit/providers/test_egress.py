@@ -86,8 +86,7 @@ async def test_a_tunnel_shows_the_proxy_its_own_password_and_no_key_or_request(a
 async def test_a_plain_request_goes_through_the_proxy_too() -> None:
     async with server() as (url, got), ConnectProxy(auth=SECRET) as proxy:
         assert await post(url, Egress(proxy.url, SECRET)) == b'{"ok": true}'
-    assert proxy.heads[0].startswith(f"POST {url} ")
-    assert len(got) == 1
+    assert proxy.heads[0].startswith(f"POST {url} ") and len(got) == 1
 
 
 @pytest.mark.slow
@@ -142,8 +141,7 @@ async def test_a_proxy_of_the_environment_is_never_used(monkeypatch: pytest.Monk
 @pytest.mark.slow
 async def test_a_search_provider_is_asked_through_its_proxy(authority: PrivateAuthority) -> None:
     async with server(authority) as (url, _), ConnectProxy(auth=SECRET) as proxy:
-        egress = Egress(proxy.url, SECRET, str(authority.file))
-        provider = Tavily("key", url.removesuffix("/it"), egress=egress)
+        provider = Tavily("key", url.removesuffix("/it"), egress=Egress(proxy.url, SECRET, str(authority.file)))
         assert await provider.ask(ProviderRequest("/it", body={})) == {"ok": True}
         await provider.close()
         proxy.refuses = 403
@@ -167,19 +165,19 @@ def test_each_section_has_its_own_way_out(section: str, tmp_path: Path, authorit
     assert "pass:word" not in repr(found) + repr(config)
 
 
-@pytest.mark.parametrize(
-    ("keys", "said"),
-    [
-        ('proxy = "http://user:word@proxy.example"', "search.proxy"),
-        ('proxy = "socks5://proxy.example"', "search.proxy"),
-        ('proxy_auth = "a:b"', 'must be { credential = "NAME" }'),
-        ('proxy_auth = { credential = "proxy" }', "search.proxy_auth: needs search.proxy"),
-        ('proxy = "http://p"\nproxy_auth = { credential = "word" }', "search.proxy_auth: must hold USER:PASSWORD"),
-        ('ca_file = "ca.pem"', "search.ca_file"),
-        ('ca_file = "/nowhere/ca.pem"', "search.ca_file: /nowhere/ca.pem cannot be used: No such file or directory"),
-        ('ca_file = "/dev/null"', "search.ca_file: /dev/null cannot be used: holds no PEM certificates"),
-    ],
-)
+WRONG = [
+    ('proxy = "http://user:word@proxy.example"', "search.proxy"),
+    ('proxy = "socks5://proxy.example"', "search.proxy"),
+    ('proxy_auth = "a:b"', 'must be { credential = "NAME" }'),
+    ('proxy_auth = { credential = "proxy" }', "search.proxy_auth: needs search.proxy"),
+    ('proxy = "http://p"\nproxy_auth = { credential = "word" }', "search.proxy_auth: must hold USER:PASSWORD"),
+    ('ca_file = "ca.pem"', "search.ca_file"),
+    ('ca_file = "/nowhere/ca.pem"', "search.ca_file: /nowhere/ca.pem cannot be used: No such file or directory"),
+    ('ca_file = "/dev/null"', "search.ca_file: /dev/null cannot be used: holds no PEM certificates"),
+]
+
+
+@pytest.mark.parametrize(("keys", "said"), WRONG)
 def test_a_wrong_way_out_is_refused(keys: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "it.toml").write_text(f"[search]\n{keys}\n")
     variables = {"GATEWAY_CREDENTIAL_PROXY": SECRET, "GATEWAY_CREDENTIAL_WORD": "no-colon"}

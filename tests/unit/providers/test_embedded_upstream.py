@@ -1,12 +1,12 @@
 """The fingerprint of an embedded server's chunks, replaced by bytes, against the naive form."""
 
-from collections.abc import AsyncGenerator
 from typing import Any
 
 import orjson
 
 from gateway.domain import Json, RequestStats
 from gateway.providers.wrappers import OnDemandUpstream
+from tests.support.batches import Batches
 
 OURS = 'ours "1"'
 TRICKY = ["plain", '"system_fingerprint":"b1"', "b1", "\\", 'x"system_fingerprint":"b1"y']
@@ -27,9 +27,7 @@ class Scripted:
     async def complete(self, body: Json, stats: RequestStats, *, route: str = "") -> Json:
         return chunk("a")
 
-    async def stream(
-        self, body: Json, stats: RequestStats, *, route: str = "", relay: object = None
-    ) -> AsyncGenerator[list[bytes], None]:
+    async def stream(self, body: Json, stats: RequestStats, *, route: str = "", relay: object = None) -> Batches:
         for batch in self._batches:
             yield batch
 

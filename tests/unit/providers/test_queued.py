@@ -1,7 +1,6 @@
 """The queue before an upstream: how many calls it is given, whose turn it is, and who is refused."""
 
 import asyncio
-from collections.abc import AsyncGenerator
 
 import pytest
 
@@ -9,6 +8,7 @@ from gateway.domain import Json, RequestStats
 from gateway.errors import UpstreamRefused
 from gateway.providers.wrappers import FanOutUpstream, QueuedUpstream
 from gateway.resilience.fair_queue import FairQueue
+from tests.support.batches import Batches
 from tests.support.waiting import until
 
 
@@ -26,9 +26,7 @@ class Held:
         await self.go.wait()
         return {"choices": [{"index": 0}]}
 
-    async def stream(
-        self, body: Json, stats: RequestStats, *, route: str = "", relay: object = None
-    ) -> AsyncGenerator[list[bytes], None]:
+    async def stream(self, body: Json, stats: RequestStats, *, route: str = "", relay: object = None) -> Batches:
         self.seen.append(stats.key_id)
         yield [b"{}"]
         await self.go.wait()

@@ -79,15 +79,11 @@ async def test_a_result_or_an_image_without_a_web_address_is_left_out(adapter: t
 
 @pytest.mark.parametrize("adapter", ADAPTERS)
 @pytest.mark.parametrize("value", [5, "x", {"a": 1}, True])
-async def test_an_answer_whose_results_are_no_list_is_a_failure(adapter: type[SearchAdapter], value: Any) -> None:
-    with pytest.raises(UpstreamError, match="answered without a list of results"):
-        await _search(adapter, {"results": value, "organic": value, "web": {"results": value}})
-
-
-@pytest.mark.parametrize("adapter", ADAPTERS)
-async def test_an_error_with_status_200_is_a_failure(adapter: type[SearchAdapter]) -> None:
-    with pytest.raises(UpstreamError, match="answered without a list of results"):
-        await _search(adapter, {"error": "no more credit", "detail": "no more credit"})
+async def test_an_answer_of_no_results_or_of_no_list_is_a_failure(adapter: type[SearchAdapter], value: Any) -> None:
+    error = {"error": "no more credit", "detail": "no more credit"}
+    for answer in ({"results": value, "organic": value, "web": {"results": value}}, error):
+        with pytest.raises(UpstreamError, match="answered without a list of results"):
+            await _search(adapter, answer)
 
 
 @pytest.mark.parametrize("adapter", [Serper, Brave])

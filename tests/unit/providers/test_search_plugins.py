@@ -49,8 +49,7 @@ async def test_an_installed_adapter_is_asked_like_any_other(site_packages: Path)
     (site_packages / "gateway.toml").write_text(
         '[search]\nprovider = ["local", "mine"]\n[search.mine]\napi_key = { credential = "a" }\ntimeout_s = 2\n'
     )
-    variables = Environment({"GATEWAY_CREDENTIAL_A": KEY})
-    config = load_config(site_packages / "gateway.toml", site_packages, variables)
+    config = load_config(site_packages / "gateway.toml", site_packages, Environment({"GATEWAY_CREDENTIAL_A": KEY}))
     assert config.search.engine("mine").timeout_s == 2
     answer = found("https://a.test/")
     answer["results"][0]["words"] = "what it found"
@@ -86,17 +85,17 @@ async def test_one_that_trusts_its_service_too_much_fails_like_a_service() -> No
             await trusting.close()
 
 
-@pytest.mark.parametrize(
-    ("point", "code", "says"),
-    [
-        ("mine = broken_a:Mine", "import a_module_that_is_not_there", "ModuleNotFoundError: No module named"),
-        ("mine = broken_b:Mine", "raise OSError('no\\nlicence')", "cannot be loaded: OSError: no"),
-        ("mine = broken_c:Yours", MINE, "has no attribute 'Yours'"),
-        ("mine = broken_d:not_a_class", MINE, "must be a class as gateway.providers.search.SearchAdapter is"),
-        ("mine = broken_e:Path", "from pathlib import Path", "must be a class as"),
-        ("mine = broken_f:Mine", MINE.replace('"mine"', '"yours"'), "SearchAdapter is, of the name 'mine'"),
-    ],
-)
+BROKEN = [
+    ("mine = broken_a:Mine", "import a_module_that_is_not_there", "ModuleNotFoundError: No module named"),
+    ("mine = broken_b:Mine", "raise OSError('no\\nlicence')", "cannot be loaded: OSError: no"),
+    ("mine = broken_c:Yours", MINE, "has no attribute 'Yours'"),
+    ("mine = broken_d:not_a_class", MINE, "must be a class as gateway.providers.search.SearchAdapter is"),
+    ("mine = broken_e:Path", "from pathlib import Path", "must be a class as"),
+    ("mine = broken_f:Mine", MINE.replace('"mine"', '"yours"'), "SearchAdapter is, of the name 'mine'"),
+]
+
+
+@pytest.mark.parametrize(("point", "code", "says"), BROKEN)
 def test_a_broken_one_is_a_fault_of_the_configuration_that_names_its_distribution(
     site_packages: Path, point: str, code: str, says: str
 ) -> None:

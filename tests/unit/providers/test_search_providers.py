@@ -3,6 +3,7 @@
 What each is sent and what becomes of its answer stands in `tests/golden/search_providers.json`: its key, answer and
 results, then a case a line; `data` has what differs from the results alone, `kept` what the service leaves of them, and
 `nobody` the parameters that nobody keeps to. A number of domains stands for so many.
+The errors follow, with what is raised of each; `SAID` stands for the provider's own words.
 """
 
 import asyncio
@@ -106,40 +107,19 @@ async def test_no_list_of_wanted_domains_is_sent_in_part_and_loses_results(name:
     assert len(site.requests[0][2][field]) == most and "includeDomains" not in site.requests[0][2]
 
 
-@pytest.mark.parametrize(
-    ("name", "status", "body", "kind", "says"),
-    [
-        ("tavily", 401, {"detail": {"error": "SAID"}}, UpstreamError, "search.api_key"),
-        ("tavily", 432, {"detail": {"error": "SAID"}}, UpstreamError, "no credit left"),
-        ("tavily", 433, {"detail": {"error": "SAID"}}, UpstreamError, "pay-as-you-go"),
-        ("tavily", 400, {"detail": {"error": "SAID"}}, UpstreamRefused, "did not accept the request"),
-        ("tavily", 500, {"detail": {"error": "SAID"}}, UpstreamUnavailable, "in trouble"),
-        ("tavily", 418, {"detail": {"error": "SAID"}}, UpstreamError, "search.base_url"),
-        ("searxng", 403, {"error": "SAID"}, UpstreamError, "search.formats"),
-        ("exa", 401, {"requestId": "r", "error": "SAID", "tag": "INVALID_API_KEY"}, UpstreamError, "search.api_key"),
-        ("exa", 402, {"error": "SAID", "tag": "NO_MORE_CREDITS"}, UpstreamError, "credits"),
-        ("serper", 403, {"message": "SAID", "statusCode": 403}, UpstreamError, "search.api_key"),
-        ("serper", 400, {"message": "SAID. Not enough credits", "statusCode": 400}, UpstreamError, "no credits left"),
-        ("linkup", 401, {"error": {"code": "UNAUTHORIZED", "message": "SAID"}}, UpstreamError, "search.api_key"),
-        ("linkup", 429, {"error": {"code": "INSUFFICIENT_FUNDS_CREDITS", "message": "SAID"}}, UpstreamError, "no cred"),
-        ("linkup", 429, {"error": {"code": "TOO_MANY_REQUESTS", "message": "SAID"}}, UpstreamUnavailable, "try again"),
-        ("linkup", 400, {"error": {"code": "VALIDATION_ERROR", "message": "SAID"}}, UpstreamRefused, "did not accept"),
-        ("perplexity", 401, {"detail": {"error": "SAID"}}, UpstreamError, "search.api_key"),
-        ("perplexity", 422, {"detail": {"error": "SAID"}}, UpstreamRefused, "did not accept the request"),
-    ],
-)
-async def test_a_providers_error_says_what_the_operator_must_do_and_quotes_the_provider_apart(
-    name: str, status: int, body: Json, kind: type[UpstreamError], says: str
-) -> None:
-    def failing(said: str) -> list[tuple[int, dict[str, str], Json]]:
-        return [(status, {"Retry-After": "0"}, json.loads(json.dumps(body).replace("SAID", said)))] * 2
+@pytest.mark.parametrize("case", RECORDED["errors"], ids=lambda case: f"{case['provider']} {case['status']}")
+async def test_a_providers_error_says_what_the_operator_must_do_and_quotes_the_provider_apart(case: Json) -> None:
+    kind = {each.__name__: each for each in (UpstreamError, UpstreamRefused, UpstreamUnavailable)}[case["error"]]
 
-    async with reached(name, RECORDED["providers"][name]["answer"]) as (provider, site):
+    def failing(said: str) -> list[tuple[int, dict[str, str], Json]]:
+        return [(case["status"], {"Retry-After": "0"}, json.loads(json.dumps(case["body"]).replace("SAID", said)))] * 2
+
+    async with reached(case["provider"], RECORDED["providers"][case["provider"]]["answer"]) as (provider, site):
         site.failures = failing(f"Max 400 characters {KEY}")
         with pytest.raises(kind) as caught:
             await provider.search(SearchRequest("q"), CALL)
         site.failures = failing("what it was asked")
-        assert says in str(caught.value) and "Max 400" not in str(caught.value) + str(caught.value.message)
+        assert case["says"] in str(caught.value) and "Max 400" not in str(caught.value) + str(caught.value.message)
         assert type(caught.value) is kind and caught.value.retryable is (kind is UpstreamUnavailable)
         assert (caught.value.quoted or "").startswith("Max 400 characters [hidden]")
         assert await provider.probe() == caught.value.message
@@ -147,13 +127,11 @@ async def test_a_providers_error_says_what_the_operator_must_do_and_quotes_the_p
         assert await provider.probe() is None
 
 
-@pytest.mark.parametrize(
-    ("name", "header", "now", "later"),
-    [("tavily", "Retry-After", "0", "90"), ("brave", "X-RateLimit-Reset", "0, 1419704", "90, 1419704")],
-)
-async def test_busy_is_tried_once_more_after_the_time_asked_and_a_long_wait_is_passed_on(
-    name: str, header: str, now: str, later: str
-) -> None:
+BUSY = [("tavily", "Retry-After", "0", "90"), ("brave", "X-RateLimit-Reset", "0, 1419704", "90, 1419704")]
+
+
+@pytest.mark.parametrize(("name", "header", "now", "later"), BUSY)
+async def test_busy_is_tried_again_and_a_long_wait_is_passed_on(name: str, header: str, now: str, later: str) -> None:
     async with reached(name, RECORDED["providers"][name]["answer"]) as (provider, site):
         site.failures = [(429, {header: now}, {})]
         assert (await provider.search(SearchRequest("q"), CALL))["results"]

@@ -2,7 +2,7 @@
 
 import copy
 import random
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -19,6 +19,7 @@ from gateway.wire.openai_error import upstream_error
 from gateway.wire.responses.dialect import ResponsesDialect
 from gateway.wire.responses.native import NativeStream, repair_response
 from gateway.wire.responses.stream import ResponseStream
+from tests.support.batches import Batches
 from tests.support.rich_bodies import rich
 
 ROUNDS = 2_000
@@ -95,7 +96,7 @@ def test_an_odd_answer_is_mended_or_the_upstreams_fault(ask: Callable[[Spoiler],
 async def test_an_odd_native_stream_is_mended_or_the_upstreams_fault() -> None:
     spoiler, mended = Spoiler(), 0
 
-    async def payloads() -> AsyncGenerator[list[bytes], None]:
+    async def payloads() -> Batches:
         yield [orjson.dumps(spoiler.spoil(event)) for event in EVENTS]
 
     for _ in range(ROUNDS):
@@ -120,9 +121,7 @@ class OddModel:
     async def complete(self, body: Json, account: RequestStats, *, route: str = "") -> Json:
         return {name: self._spoiler.spoil(value) for name, value in CHAT.items()}
 
-    async def stream(
-        self, body: Json, account: RequestStats, *, route: str = "", relay: object = None
-    ) -> AsyncGenerator[list[bytes], None]:
+    async def stream(self, body: Json, account: RequestStats, *, route: str = "", relay: object = None) -> Batches:
         yield [orjson.dumps(self._spoiler.spoil(chunk)) for chunk in CHUNKS]
 
 

@@ -3,16 +3,9 @@
 from dataclasses import replace
 
 from gateway.resilience.circuit_breaker import BreakerPolicy, CircuitBreaker
+from tests.support.clocks import Clock
 
 POLICY = BreakerPolicy(window_s=10, first_rest_s=5, longest_rest_s=20, probe_limit_s=30)
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now_s = 100.0
-
-    def __call__(self) -> float:
-        return self.now_s
 
 
 def breaker(clock: Clock, **rules: int | bool) -> CircuitBreaker:

@@ -2,10 +2,11 @@
 
 import asyncio
 import gc
+import threading
 
 import pytest
 
-from gateway.resilience.single_flight import SingleFlight
+from gateway.resilience.single_flight import NobodyWaits, SingleFlight, go_on, in_thread
 
 
 class Question:
@@ -42,8 +43,7 @@ async def test_equal_questions_share_a_task_and_other_questions_do_not() -> None
     assert len(flights) == 2
     question.gate.set()
     other.gate.set()
-    assert await asyncio.gather(*calls) == [1, 1, 1, 1]
-    assert (question.started, other.started, len(flights)) == (1, 1, 0)
+    assert await asyncio.gather(*calls) == [1, 1, 1, 1] and (question.started, other.started, len(flights)) == (1, 1, 0)
     assert await flights.run("a", question) == 2, "a result is not remembered"
 
 
@@ -103,3 +103,39 @@ async def test_a_failure_that_nobody_waits_for_leaves_no_complaint() -> None:
     gc.collect()
     await settle()
     assert complaints == []
+
+
+# --- work in a thread, which ends when nobody waits for it ------------------------------------------------------------
+
+
+async def test_work_whose_waiter_has_left_ends_at_its_next_step() -> None:
+    begun, left, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def work() -> None:
+        begun.set()
+        left.wait(10)
+        try:
+            for _ in range(100):
+                go_on()
+        except NobodyWaits:
+            ended.set()
+            raise
+
+    task = asyncio.create_task(in_thread(work))
+    await asyncio.to_thread(begun.wait, 10)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    left.set()
+    assert await asyncio.to_thread(ended.wait, 10)
+    go_on()
+
+
+async def test_its_result_and_its_error_reach_the_waiter() -> None:
+    def failing() -> None:
+        go_on()
+        raise ValueError("no")
+
+    assert await in_thread(lambda: 3) == 3
+    with pytest.raises(ValueError, match="no"):
+        await in_thread(failing)

@@ -1,6 +1,7 @@
 """Long texts: scanned chunk by chunk with the findings of one scan of the whole."""
 
 import random
+import string
 
 import pytest
 
@@ -69,3 +70,21 @@ def test_a_prefix_is_scanned_before_a_text_of_any_length() -> None:
         parts = [each for part in scanner.scan_parts(text, None, "password: ") for each in part]
         assert [(each.start + 10, each.end + 10, each.entity) for each in parts] == [each[:3] for each in whole]
         assert parts[0].start == 0 and len(parts) == 2
+
+
+DRAW = random.Random(5)
+TOKENS = ["ghp_" + "".join(DRAW.choices(string.ascii_letters + string.digits, k=36)) for _ in range(3_000)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["password: {} ", "api_key={}\n", '"secret": "{}", '])
+def test_named_tokens_are_judged_once_so_that_a_text_of_them_is_scanned_in_full(form: str) -> None:
+    text = "".join(form.format(token) for token in TOKENS)
+    assert [text[each.start : each.end] for findings in Scanner().scan_parts(text, None) for each in findings] == TOKENS
+
+
+@pytest.mark.parametrize("behind", ["", ".", "==", "-and-more-1x", "/4711", ")"])
+def test_a_token_is_masked_as_before_whatever_follows_it(behind: str) -> None:
+    for token in TOKENS[:50]:
+        text = f"the password: {token}{behind} is old"
+        assert token in "".join(text[each.start : each.end] for each in Scanner().scan(text))

@@ -13,16 +13,16 @@ from tests.support.counted_work import peak_bytes
 TEXT = "A note of some length, with an äöü in it."
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        "data:text/plain;base64," + base64.b64encode(TEXT.encode()).decode(),
-        "data:TEXT/PLAIN;charset=utf-8;BASE64," + base64.b64encode(TEXT.encode()).decode(),
-        "data:," + TEXT.replace(" ", "%20"),
-        base64.urlsafe_b64encode(TEXT.encode()).decode().rstrip("="),
-        "data:image/png;base64," + base64.b64encode(TEXT.encode("utf-16")).decode(),
-    ],
-)
+ENCODED = [
+    "data:text/plain;base64," + base64.b64encode(TEXT.encode()).decode(),
+    "data:TEXT/PLAIN;charset=utf-8;BASE64," + base64.b64encode(TEXT.encode()).decode(),
+    "data:," + TEXT.replace(" ", "%20"),
+    base64.urlsafe_b64encode(TEXT.encode()).decode().rstrip("="),
+    "data:image/png;base64," + base64.b64encode(TEXT.encode("utf-16")).decode(),
+]
+
+
+@pytest.mark.parametrize("value", ENCODED)
 def test_text_is_read_whatever_it_is_declared_as(value: str) -> None:
     found = read(value)
     assert found is not None and found.text == TEXT

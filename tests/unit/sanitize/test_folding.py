@@ -5,7 +5,7 @@ import random
 import pytest
 
 from gateway.sanitize.folding import View, folded
-from tests.support.scanned import found
+from tests.support.scanned import PLACES, found
 
 
 def test_sparse_and_dense_texts_are_folded_alike() -> None:
@@ -33,24 +33,8 @@ def test_every_folded_byte_leads_back_to_the_character_it_came_from() -> None:
             assert end == start + 1 and folded(text[start:end]) == view.folded[index : index + 1]
 
 
-@pytest.mark.parametrize(
-    "around",
-    [
-        r"\u003c{}\u003e", r"\x3c{}\x3e", "%3C{}%3E", r"\u0026{}", "%0A{}", r"\u00a0{}", r"\u2028{}", r"\u007c{}\u007c",
-        "\x1b[31m{}\x1b[0m", r"\u001b[1;31m{}\u001b[0m", r"\033[1m{}\033[0m", r"\e[1m{}\e[0m",
-        "\x1b(B{}\x1b[m", "\x1b[38:5:196m{}\x1b[0m", "\x1b[?25l{}", r"\E[31m{}\E[0m", "^[[31m{}^[[0m", r"\033(B{}",
-        "\x1b]8;;http://x.example\x07{}\x1b]8;;\x07", "\x1b]8;;http://x.example\x1b\\{}\x1b]8;;\x1b\\",
-        r"\xe2\x80\x9c{}\xe2\x80\x9d",
-        "<!--{}-->", "—{}—", "**{}**",
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize(
-    "value",
-    [
-        "jane.doe@posthaus.org", "4485 2757 4230 8327", "DE44500105175407324931", "+49 151 23456789", "93.184.216.34",
-        "ghp_aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bD1fH3jK5",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("around", PLACES["escapes and colours around a value"])
+@pytest.mark.parametrize("value", PLACES["values beside escapes and colours"])
 def test_what_is_beside_an_escape_or_a_colour_begins_there(around: str, value: str) -> None:
     if value.startswith("ghp_") and around == "—{}—":
         return  # a key may go on with a dash

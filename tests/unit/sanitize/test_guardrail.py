@@ -1,6 +1,8 @@
 """The second stage, asked of scripted models: slow, failing, refusing, lying, injected."""
 
 import asyncio
+import json
+from collections import Counter
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from functools import partial
@@ -9,12 +11,14 @@ from typing import Any
 import orjson
 import pytest
 
+from bench.guardrail import FAILED, KINDS, SET, Labels, measure
 from gateway.config import settings as config
 from gateway.domain import Json
 from gateway.errors import GatewayError, SanitizerFailed, UpstreamError, UpstreamRefused, UpstreamTimeout
 from gateway.resilience.circuit_breaker import CircuitBreaker
 from gateway.sanitize.guardrail import CHUNK_CHARS, GUARDRAIL_BREAKER, Guardrail, GuardrailFailed, without_credentials
 from gateway.sanitize.pipeline import Sanitizer
+from gateway.sanitize.policy import Direction
 from gateway.texts import TextSlot, TextUnit
 from gateway.wire.dialect import withhold
 from gateway.wire.text_walk import answer_slots
@@ -69,29 +73,32 @@ async def test_what_the_model_quotes_is_masked_everywhere_it_stands() -> None:
     assert text.count("[REDACTED:PERSON]") == 2 and text.count("[REDACTED:ADDRESS]") == 1
 
 
+NOTHING_FOUND = [
+    findings(("PERSON", "Somebody Else")), findings(("WEATHER", "Ada Private")), findings(("PERSON", "Ad")), findings(),
+    completion("<think>{maybe}</think>" + '{"findings": []}'), completion('Sure!\n```json\n{"findings": []}\n```'),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    "answer",
-    [
-        findings(("PERSON", "Somebody Else")), findings(("WEATHER", "Ada Private")), findings(("PERSON", "Ad")),
-        findings(), completion("<think>{maybe}</think>" + '{"findings": []}'),
-        completion('Sure!\n```json\n{"findings": []}\n```'),
-    ],
-    ids=["hallucinated", "unknown type", "too short", "nothing", "thinking", "fenced"],
-)  # fmt: skip
+    "answer", NOTHING_FOUND, ids=["hallucinated", "unknown type", "too short", "nothing", "thinking", "fenced"]
+)
 async def test_what_the_text_does_not_hold_changes_nothing(answer: Json) -> None:
     assert await sanitized(Scripted(answer)) == TEXT
 
 
+NO_ANSWERS = [
+    completion("I cannot help with that."), completion('{"findings": "none"}'), completion('{"findings": [1]}'),
+    completion('{"findings": [{"type": "PERSON"}]}'), completion('{"findings": ['),
+    completion({"findings": []}, reason="length"), completion({"verdict": "clean"}), {"choices": []},
+    findings(("PRIVATE", TEXT)), UpstreamError("down"), UpstreamTimeout("slow"),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "answer",
-    [
-        completion("I cannot help with that."), completion('{"findings": "none"}'), completion('{"findings": [1]}'),
-        completion('{"findings": [{"type": "PERSON"}]}'), completion('{"findings": ['),
-        completion({"findings": []}, reason="length"), completion({"verdict": "clean"}), {"choices": []},
-        findings(("PRIVATE", TEXT)), UpstreamError("down"), UpstreamTimeout("slow"),
-    ],
+    NO_ANSWERS,
     ids=["refuses", "not a list", "not objects", "no value", "cut", "length", "shape", "empty", "all", "error", "slow"],
-)  # fmt: skip
+)
 async def test_an_answer_that_is_no_answer_is_a_failure_and_the_policy_decides(answer: Any) -> None:
     with pytest.raises(SanitizerFailed):
         await sanitized(Scripted(answer))
@@ -179,14 +186,11 @@ async def test_an_endpoint_that_takes_no_schema_is_asked_more_simply_and_that_is
     assert formats == ["json_schema", "json_object", None, None]
 
 
-@pytest.mark.parametrize(
-    ("error", "status"),
-    [
-        (UpstreamError("no", code="upstream_credentials"), "misconfigured"),
-        (UpstreamError("no", code="upstream_misconfigured"), "misconfigured"),
-        (UpstreamError("no"), "degraded"),
-    ],
-)
+STATUS = [(UpstreamError("no", code=f"upstream_{word}"), "misconfigured") for word in ("credentials", "misconfigured")]
+STATUS.append((UpstreamError("no"), "degraded"))
+
+
+@pytest.mark.parametrize(("error", "status"), STATUS)
 async def test_the_status_says_what_is_wrong(error: GatewayError, status: str) -> None:
     guard = guardrail(Scripted(error))
     assert guard.status() == {"enabled": True, "status": "unknown", "endpoint": "https://llm.example/v1", "model": "m"}
@@ -221,8 +225,7 @@ async def test_after_several_failures_nobody_waits_and_one_success_mends_it() ->
 async def test_a_guardrail_that_is_off_is_described_and_never_asked() -> None:
     model = Scripted(findings())
     guard = guardrail(model, enabled="off")
-    sanitizer = Sanitizer(config.Sanitize(), guard)
-    await sanitizer.clean(TextUnit([TextSlot({"q": TEXT}, "q", "q")]), "requests")
+    await Sanitizer(config.Sanitize(), guard).clean(TextUnit([TextSlot({"q": TEXT}, "q", "q")]), "requests")
     told = {"enabled": False, "status": "disabled", "endpoint": "https://llm.example/v1", "model": "m"}
     assert model.requests == [] and guard.status() == told
 
@@ -289,3 +292,44 @@ async def test_a_value_whose_name_was_masked_is_judged_as_any_other_and_goes_whe
             withhold(unit, None)
         left = "" if fails else PATIENT.replace("Ada Private", "[REDACTED:PERSON]")
         assert answer == {"choices": {"[REDACTED:EMAIL]": left}}
+
+
+# --- the open set of the guardrail ------------------------------------------------------------------------------------
+
+
+ROWS = [json.loads(line) for line in SET.read_text("utf-8").splitlines()]
+
+
+def unusable(counts: Counter[str]) -> dict[str, int]:
+    return {reason.removeprefix(FAILED): count for reason, count in counts.items() if reason.startswith(FAILED)}
+
+
+async def test_true_answers_about_the_set_become_findings_and_nothing_else_does() -> None:
+    counts = await measure(Labels(ROWS), ROWS)
+    assert counts["all"]["texts"] >= 60 and not unusable(counts["all"])
+    for kind in KINDS:
+        assert counts[kind]["labelled"] == counts[kind]["found"] >= 8 and not counts[kind]["false"]
+
+
+class Repeats(Labels):
+    """A model that repeats itself until it is cut, whatever it is asked."""
+
+    async def ask(self, body: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+        return {"choices": [{"message": {"content": '{"findings": ['}, "finish_reason": "length"}]}
+
+
+async def test_every_text_is_asked_about_and_bad_answers_are_counted_by_their_cause() -> None:
+    counts = await measure(Repeats(ROWS), ROWS[:20])
+    assert unusable(counts["all"]) == {"the answer was cut or has no text": 20}
+
+
+@pytest.mark.parametrize("profile", ["balanced", "strict"])
+async def test_instructions_to_the_model_in_a_page_are_flagged_and_stay(profile: str) -> None:
+    rows = [row for row in ROWS if any(each["type"] == "INSTRUCTION" for each in row["findings"])]
+    guard = Guardrail(config.GuardrailSettings(enabled="on"), Labels(ROWS), "", "m")
+    sanitizer = Sanitizer(config.Sanitize(profile=profile), guard)
+    direction: Direction = "responses"
+    for row in rows:
+        page = {"raw_content": row["text"]}
+        verdict = await sanitizer.clean(TextUnit([TextSlot(page, "raw_content", "page")]), direction)
+        assert verdict.counts == {"INSTRUCTION": 1} and page["raw_content"] == row["text"], row["text"]

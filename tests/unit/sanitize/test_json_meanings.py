@@ -61,19 +61,18 @@ def test_one_value_has_one_name_however_it_is_spelt() -> None:
 def test_the_line_ends_of_a_key_are_escaped_in_a_document_of_an_answer(around: str) -> None:
     placeholders = Placeholders()
     placeholders.mask("SECRET", KEY)
-    text = around.replace("{}", '{"private_key": "[SECRET_1]"}')
-    document = restored(text, placeholders)[around.index("{}") :]
+    document = restored(around.replace("{}", '{"private_key": "[SECRET_1]"}'), placeholders)[around.index("{}") :]
     assert json.JSONDecoder().raw_decode(document)[0] == {"private_key": KEY}
     assert restored("The key:\n[SECRET_1]\n", placeholders) == f"The key:\n{KEY}\n"
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        "[SECRET_1]", 'say "[SECRET_1]"', "So {name} is [SECRET_1]", 'f({user: "[SECRET_1]"})',
-        'or ["a" and] "[SECRET_1]"', '} "[SECRET_1]"',
-    ],
-)  # fmt: skip
+WORDS = [
+    "[SECRET_1]", 'say "[SECRET_1]"', "So {name} is [SECRET_1]", 'f({user: "[SECRET_1]"})', 'or ["a" and] "[SECRET_1]"',
+    '} "[SECRET_1]"',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", WORDS)
 def test_words_that_are_no_document_hold_a_value_as_it_is(words: str) -> None:
     placeholders = Placeholders()
     placeholders.mask("SECRET", KEY)

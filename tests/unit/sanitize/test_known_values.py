@@ -38,10 +38,11 @@ def test_values_are_found_as_by_looking_for_each_at_every_place(text: str, value
     assert [each[:2] for each in known(*values).scan(text)] == one_by_one(text, values)
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [("Zk83hfQQ92ab", "Zk83hfQQ92ab "), ("a" * 24 + "!", "a"), ("-a" * 12 + "!", "-a"), ("password: x", "password: ")],
-)
+REPEATED = [("Zk83hfQQ92ab", "Zk83hfQQ92ab "), ("a" * 24 + "!", "a")]
+REPEATED += [("-a" * 12 + "!", "-a"), ("password: x", "password: ")]
+
+
+@pytest.mark.parametrize(("value", "text"), REPEATED)
 def test_a_text_of_a_value_or_its_beginning_takes_work_in_step_with_its_length(value: str, text: str) -> None:
     values = known(value, *(f"{value}{number}" for number in range(255)))
     assert growth(values.scan, lambda size: text * (size // len(text)), 20_000) < 2.5
@@ -52,5 +53,4 @@ def test_a_value_of_megabytes_is_not_looked_for_and_others_are() -> None:
     for value in ("key=" * 500_000, "Zk83hfQQ92ab", *(f"my password is Falcon{n}" * 60 for n in range(100))):
         masks.over(Finding(0, len(value), "SECRET"), value, "redact")
     assert "Zk83hfQQ92ab" in masks.found
-    text = "so Zk83hfQQ92ab it is"
-    assert [each[:2] for each in KnownValues(masks.found).scan(text)] == [(3, 15)]
+    assert [each[:2] for each in KnownValues(masks.found).scan("so Zk83hfQQ92ab it is")] == [(3, 15)]

@@ -29,19 +29,18 @@ async def clean(
     config: Sanitize, text: Any, direction: Direction = "requests", form: Any = "text", key: str = "query"
 ) -> tuple[str, Verdict]:
     holder = {key: text}
-    unit = TextUnit([TextSlot(holder, key, f"arguments.{key}", form)])
-    verdict = await Sanitizer(config).clean(unit, direction)
+    verdict = await Sanitizer(config).clean(TextUnit([TextSlot(holder, key, f"arguments.{key}", form)]), direction)
     return holder[key], verdict
 
 
-@pytest.mark.parametrize(
-    ("profile", "direction", "left"),
-    [
-        ("balanced", "requests", "[REDACTED:CREDIT_CARD] [REDACTED:EMAIL] [REDACTED:PHONE]"),
-        ("balanced", "responses", f"[REDACTED:CREDIT_CARD] {MAIL} +41 44 668 18 00"),
-        ("strict", "responses", "[REDACTED:CREDIT_CARD] [REDACTED:EMAIL] [REDACTED:PHONE]"),
-    ],
-)
+PROFILES = [
+    ("balanced", "requests", "[REDACTED:CREDIT_CARD] [REDACTED:EMAIL] [REDACTED:PHONE]"),
+    ("balanced", "responses", f"[REDACTED:CREDIT_CARD] {MAIL} +41 44 668 18 00"),
+    ("strict", "responses", "[REDACTED:CREDIT_CARD] [REDACTED:EMAIL] [REDACTED:PHONE]"),
+]
+
+
+@pytest.mark.parametrize(("profile", "direction", "left"), PROFILES)
 async def test_balanced_masks_all_on_the_way_out_and_only_the_dangerous_on_the_way_in_and_strict_all_both_ways(
     profile: str, direction: Direction, left: str
 ) -> None:
@@ -83,8 +82,7 @@ async def test_what_is_called_json_and_is_not_is_masked_as_text(text: str) -> No
 async def test_a_url_stays_but_for_its_credentials() -> None:
     url = "https://jane:s3cretPass@posthaus.org/a/4539148803436467?mail=jane@posthaus.org"
     text, verdict = await clean(Sanitize(), url, form="url")
-    assert text == url.replace("s3cretPass", "%5BREDACTED:SECRET%5D")
-    assert verdict.counts == {"SECRET": 1}
+    assert text == url.replace("s3cretPass", "%5BREDACTED:SECRET%5D") and verdict.counts == {"SECRET": 1}
 
 
 async def test_the_name_of_a_value_says_what_it_is() -> None:
@@ -144,8 +142,7 @@ def test_an_explanation_names_kinds_places_and_actions_and_no_value() -> None:
     told = explain(f"hello\npay {CARD} to {MAIL}", Sanitize(), "balanced")
     for each in ("2:5", "CREDIT_CARD", "flag", "pay [REDACTED:CREDIT_CARD] to [REDACTED:EMAIL]"):
         assert each in told
-    assert CARD not in told
-    assert explain("nothing here", Sanitize(), "strict") == "Nothing found (profile strict)."
+    assert CARD not in told and explain("nothing here", Sanitize(), "strict") == "Nothing found (profile strict)."
 
 
 async def test_many_texts_let_other_tasks_run_in_between() -> None:
@@ -177,8 +174,7 @@ async def test_a_property_whose_name_is_masked_in_an_answer_keeps_its_value_mask
     answer = {"extra": {CARD: value, "b": "c"}}
     unit = TextUnit(lambda: answer_steps(answer))
     assert (await Sanitizer(Sanitize()).clean(unit, "responses")).counts["CREDIT_CARD"] == 1 + value.count(CARD)
-    masked = value.replace(CARD, "[REDACTED:CREDIT_CARD]")
-    assert answer == {"extra": {"[REDACTED:CREDIT_CARD]": masked, "b": "c"}}
+    assert answer == {"extra": {"[REDACTED:CREDIT_CARD]": value.replace(CARD, "[REDACTED:CREDIT_CARD]"), "b": "c"}}
     withhold(unit, None)
     assert answer["extra"].keys() == {"[REDACTED:CREDIT_CARD]", "b"}
 
@@ -187,8 +183,7 @@ async def test_slots_of_a_request_that_continue_no_other_are_not_kept_once_they_
     fields = {f"field_{number}": {"description": f"{number} {MAIL}"} for number in range(2_000)}
     unit = TextUnit(lambda: request_steps({"schema": fields}))
     verdict = await Sanitizer(Sanitize()).clean(unit, "requests")
-    assert verdict.counts == {"EMAIL": 2_000} and MAIL not in str(fields)
-    assert unit.slots == []
+    assert verdict.counts == {"EMAIL": 2_000} and MAIL not in str(fields) and unit.slots == []
 
 
 READ = {"id": "call-1", "type": "function", "function": {"name": "read", "arguments": '{"path": "a b.py"}'}}
@@ -208,8 +203,7 @@ def message_unit(message: Any, walks: list[int]) -> TextUnit:
 async def test_a_message_that_comes_again_as_it_was_is_not_walked_again() -> None:
     sanitizer, walks = Sanitizer(Sanitize()), list[int]()
     for _ in range(3):
-        verdict = await sanitizer.clean(message_unit(orjson.loads(orjson.dumps(CALL)), walks), "requests")
-        assert not verdict
+        assert not (await sanitizer.clean(message_unit(orjson.loads(orjson.dumps(CALL)), walks), "requests"))
     assert len(walks) == 1
     await sanitizer.clean(message_unit(CALL, walks), "responses")
     assert len(walks) == 2, "other actions hold for answers"
@@ -221,8 +215,7 @@ async def test_a_message_that_differs_or_holds_a_finding_or_half_a_character_is_
     for _ in range(2):
         message = {**CALL, "content": f"my card is {CARD}"}
         verdict = await sanitizer.clean(message_unit(message, walks), "requests")
-        assert verdict.counts == {"CREDIT_CARD": 1}
-        assert message["content"] == "my card is [REDACTED:CREDIT_CARD]"
+        assert verdict.counts == {"CREDIT_CARD": 1} and message["content"] == "my card is [REDACTED:CREDIT_CARD]"
     assert len(walks) == 3
 
     for _ in range(2):  # no JSON

@@ -78,8 +78,7 @@ async def trial(chance: random.Random, placed: int = 4) -> tuple[list[str], str,
     values, said = zip(*(value_of(chance) for _ in range(placed)), strict=True)
     messages = [{"role": "user", "content": chance.choice((" ", ", ", "\n", ". ")).join(said)}]
     masking = Masking(SANITIZER, ChatDialect(), RequestStats(), RequestWork())
-    body = {"messages": messages, "model": "m"}
-    await masking.clean_request(body)
+    await masking.clean_request({"messages": messages, "model": "m"})
     left = str(messages).replace(" ", "")
     text = answer_of(chance, [*masking.values])
     whole: dict[str, Any] = {"choices": [{"index": 0, "message": {"content": text}, "finish_reason": "stop"}]}

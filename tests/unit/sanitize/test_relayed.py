@@ -115,11 +115,12 @@ def test_the_glance_at_plain_words_says_nothing_that_the_full_look_does_not(text
         assert cut == max(holdback_start(view.folded, 0), start)
 
 
+SENTENCES = ["The root password is § by the way.", "unzip -P § a.zip", "mysql -u root -p§ app"]
+SENTENCES += ["requirepass § ", "psk § and"]
+
+
 @pytest.mark.parametrize("value", ["XBQWgzweDkIB", "Hqzwvxkjbnmpr", "ab!dEf.Gh", "QWERTzuiopas"])
-@pytest.mark.parametrize(
-    "text",
-    ["The root password is § by the way.", "unzip -P § a.zip", "mysql -u root -p§ app", "requirepass § ", "psk § and"],
-)
+@pytest.mark.parametrize("text", SENTENCES)
 def test_a_value_of_letters_alone_is_masked_in_a_stream_as_in_the_whole(text: str, value: str) -> None:
     text = text.replace("§", value)
     assert Scanner().scan(text) == Scanner().scan_uncached(text)
@@ -130,12 +131,12 @@ def test_a_value_of_letters_alone_is_masked_in_a_stream_as_in_the_whole(text: st
 SPELT = ("AKIAQWERTYUIOPASDFGH", "sk-abcdefghijklmnopqrstuvwxyzabcdef", "ghp_abcdefghijklmnopqrstuvwxyzABCDEFGHIJ")
 
 
+LINKS = [" ", ".", "_", "*", "/", "|", ",", "-", " - ", " . ", " | ", " * ", "\t", "\n", "\r\n", "  ", "\n\n", " \t "]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("key", SPELT)
-@pytest.mark.parametrize(
-    "link",
-    [" ", ".", "_", "*", "/", "|", ",", "-", " - ", " . ", " | ", " * ", "\t", "\n", "\r\n", "  ", "\n\n", " \t "],
-)
+@pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize(("before", "after"), [("", ""), ("the key is ", " and more of it"), ("key: ", "")])
 def test_a_key_spelt_character_by_character_is_never_called_clean(key: str, link: str, before: str, after: str) -> None:
     text = before + link.join(key) + after
@@ -153,8 +154,7 @@ def test_columns_of_single_digits_are_no_number(link: str) -> None:
 def test_a_key_spelt_out_in_a_stream_is_masked_however_it_is_cut(link: str) -> None:
     text = "the key is {} and that is all there is to say about it"
     for size in (1, 3, 50):
-        shown = relayed(pieces_of(text.format(link.join(SPELT[0])), size), 1)
-        assert shown == text.format("[REDACTED:SECRET]")
+        assert relayed(pieces_of(text.format(link.join(SPELT[0])), size), 1) == text.format("[REDACTED:SECRET]")
 
 
 def test_plain_prose_goes_out_by_the_bytes_it_came_with_but_for_its_last_words() -> None:

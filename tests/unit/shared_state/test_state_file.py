@@ -65,8 +65,7 @@ async def test_a_file_that_cannot_be_opened_is_reported_and_counts_go_on_in_memo
     file = StateFile(tmp_path / "state.sqlite3")
     counters = FallbackCounters(SqliteCounters(file))
     assert (await counters.reserve([amount(5, 8)])).refused is None
-    assert (await counters.reserve([amount(5, 8)])).refused == 0
-    assert "cannot be used" in file.problem
+    assert (await counters.reserve([amount(5, 8)])).refused == 0 and "cannot be used" in file.problem
     with pytest.raises(StateDown):
         await SqliteEntries(file, "responses", 10**6, 10**5).get("k", "resp_1")
     (tmp_path / "state.sqlite3").rmdir()
@@ -109,14 +108,11 @@ async def test_work_that_fails_leaves_nothing_behind_and_its_neighbours_alone(tm
         connection.execute("INSERT INTO meta VALUES ('half', '1')")
         raise ValueError("not today")
 
-    outcomes = await asyncio.gather(
-        SqliteCounters(file).reserve([amount(1)]), file.run(half), SqliteCounters(file).reserve([amount(1)]),
-        return_exceptions=True,
-    )  # fmt: skip
+    first, last = (SqliteCounters(file).reserve([amount(1)]) for _ in range(2))
+    outcomes = await asyncio.gather(first, file.run(half), last, return_exceptions=True)
     assert isinstance(outcomes[1], ValueError)
-    count = await file.run(
-        lambda connection: connection.execute("SELECT count(*) FROM meta WHERE name='half'").fetchone()
-    )
+    asked = "SELECT count(*) FROM meta WHERE name='half'"
+    count = await file.run(lambda connection: connection.execute(asked).fetchone())
     assert count == (0,) and (await SqliteCounters(file).reserve([amount(0)])).totals == (2,)
     await file.close()
 
@@ -135,8 +131,7 @@ async def test_counters_outlast_a_clock_that_jumps_ahead_and_is_set_back(tmp_pat
     """A jump makes periods end that go on when the clock is set back: as if they had been counted an hour ago."""
     file, now_s = StateFile(tmp_path / "state.sqlite3"), time.time()
     counters = SqliteCounters(file)
-    ends = {"in an hour": 3600.0, "an hour ago": -3600.0, "two days ago": -2 * 86_400.0}
-    for name, left_s in ends.items():
+    for name, left_s in {"in an hour": 3600.0, "an hour ago": -3600.0, "two days ago": -2 * 86_400.0}.items():
         await counters.reserve([Amount(name, 7, None, now_s + left_s)])
     await file.close()
     again = StateFile(tmp_path / "state.sqlite3")  # what is swept is swept with its first work

@@ -33,10 +33,8 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         yield Store(MemoryWindows(), MemoryCounters(), MemoryEntries(16_000, PER_OWNER))
     elif request.param == "sqlite":
         files = [StateFile(tmp_path / "state.sqlite3") for _ in range(2)]
-        first, second = (
-            Store(SqliteWindows(file), SqliteCounters(file), SqliteEntries(file, "x", 16_000, PER_OWNER))
-            for file in files
-        )
+        all_of_it = [(SqliteWindows(f), SqliteCounters(f), SqliteEntries(f, "x", 16_000, PER_OWNER)) for f in files]
+        first, second = (Store(*each) for each in all_of_it)
         first.others = second
         yield first
         for file in files:
@@ -45,10 +43,8 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         async with running_redis(tmp_path) as server:
             times = RedisTimes(command_s=5)
             connections = [RedisConnection(server.url, times) for _ in range(2)]
-            first, second = (
-                Store(RedisWindows(each), RedisCounters(each), RedisEntries(each, "x", PER_OWNER))
-                for each in connections
-            )
+            ports = [(RedisWindows(c), RedisCounters(c), RedisEntries(c, "x", PER_OWNER)) for c in connections]
+            first, second = (Store(*each) for each in ports)
             first.others = second
             yield first
             for each in connections:
@@ -95,8 +91,7 @@ async def test_amounts_are_added_together_or_not_at_all(store: Store) -> None:
     refused = await store.counters.reserve(both)
     assert (refused.refused, refused.totals) == (1, (100, 100))
     settled = await store.counters.reserve([each._replace(amount=-60, limit=None) for each in both])
-    assert settled.totals == (40, 40)
-    assert (await store.counters.reserve(both)).refused is None
+    assert settled.totals == (40, 40) and (await store.counters.reserve(both)).refused is None
 
 
 async def test_a_counter_that_has_ended_begins_anew(store: Store) -> None:
@@ -136,8 +131,7 @@ async def test_an_owner_that_floods_loses_its_own_entries(store: Store) -> None:
     await store.entries.put(Entry("small", "kept", b"v", 60))
     for number in range(50):
         assert await store.entries.put(Entry("flood", f"r{number}", bytes(1_000), 60, {f"m{number}": (0, 1)}))
-    assert await store.entries.get("small", "kept") == b"v"
-    assert await store.entries.get("flood", "r49") == bytes(1_000)
+    assert await store.entries.get("small", "kept") == b"v" and await store.entries.get("flood", "r49") == bytes(1_000)
     assert await store.entries.get("flood", "r0") is None and await store.entries.get_part("flood", "m0") is None
     assert not await store.entries.put(Entry("flood", "huge", bytes(17_000), 60))
 

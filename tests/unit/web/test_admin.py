@@ -4,8 +4,8 @@ import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-import aiohttp
 import pytest
+from aiohttp import ClientSession
 
 from gateway import schemas
 from gateway.access.keys import KeyFile, KeyRequest, record_to_json
@@ -25,29 +25,30 @@ async def server(serve: Serve) -> Gateway:
 
 
 @pytest.fixture
-async def session(server: Gateway) -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession(server.ops_url, headers=server.headers) as session:
+async def session(server: Gateway) -> AsyncIterator[ClientSession]:
+    async with ClientSession(server.ops_url, headers=server.headers) as session:
         yield session
 
 
-async def test_usage_is_summed_by_the_groups_that_were_asked_for(
-    server: Gateway, session: aiohttp.ClientSession
-) -> None:
+async def asked(session: ClientSession, path: str, method: str = "GET", **options: Any) -> tuple[int, Any]:
+    async with session.request(method, f"/api/admin/{path}", **options) as reply:
+        return reply.status, await reply.json()
+
+
+async def test_usage_is_summed_by_the_groups_that_are_asked_for(server: Gateway, session: ClientSession) -> None:
     await use(server.config.state_dir)
-    async with session.get("/api/admin/usage", params={"by": "key,model", "since": TODAY()}) as reply:
-        data = await reply.json()
+    _, data = await asked(session, "usage", params={"by": "key,model", "since": TODAY()})
     assert data["since"] == TODAY() and data["by"] == ["key", "model"]
     rows = {(row["key"], row["model"]): row for row in data["rows"]}
     assert rows["k1", "SvcLLM"]["input_tokens"] == 1_700 and rows["k1", "SvcLLM"]["requests"] == 2
     assert rows["k2", ""]["tool_calls"] == 4
-    async with session.get("/api/admin/usage", params={"by": ""}) as reply:
-        (total,) = (await reply.json())["rows"]
+    (total,) = (await asked(session, "usage", params={"by": ""}))[1]["rows"]
     assert total["requests"] == 6 and "key" not in total
 
 
 @pytest.mark.parametrize("is_revoked", [False, True])
 async def test_usage_and_requests_have_the_name_of_a_key_that_there_is_or_was(
-    server: Gateway, session: aiohttp.ClientSession, is_revoked: bool
+    server: Gateway, session: ClientSession, is_revoked: bool
 ) -> None:
     keys = KeyFile(server.config.state_dir / server.config.access.keys_file)
     key, record = keys.create(KeyRequest("crawler", ("chat",)))
@@ -55,35 +56,32 @@ async def test_usage_and_requests_have_the_name_of_a_key_that_there_is_or_was(
     assert (await send(server, "/v1/models", method="GET", key=key))[0] == 200
     if is_revoked:
         keys.revoke(record.id)
-    async with session.get("/api/admin/usage", params={"by": "key"}) as reply:
-        rows = {row["key"]: row.get("name") for row in (await reply.json())["rows"]}
+    rows = {row["key"]: row.get("name") for row in (await asked(session, "usage", params={"by": "key"}))[1]["rows"]}
     assert rows[record.id] == "crawler" and rows["k2"] is None
-    async with session.get("/api/admin/requests") as reply:
-        named = {row["key"]: row.get("name") for row in (await reply.json())["requests"]}
+    named = {row["key"]: row.get("name") for row in (await asked(session, "requests"))[1]["requests"]}
     assert named[record.id] == "crawler"
 
 
-@pytest.mark.parametrize(
-    ("changes", "status", "told"),
-    [
-        ({"name": "other"}, 200, {"name": "other", "per_minute": 5}),
-        ({"per_minute": None, "expires_days": None, "spend_per_month": 0.5}, 200, {"spend_per_month": 0.5}),
-        ({"scopes": ["ocr"], "concurrent": 0}, 200, {"scopes": ["ocr"], "concurrent": 0}),
-        ({}, 400, "the body"),
-        ({"name": None}, 400, "name"),
-        ({"sha256": "0" * 64}, 400, "sha256"),
-        ({"scopes": ["everything"]}, 400, "unknown scope everything"),
-        ({"per_minute": -1}, 400, "per_minute"),
-    ],
-)
+CHANGES = [
+    ({"name": "other"}, 200, {"name": "other", "per_minute": 5}),
+    ({"per_minute": None, "expires_days": None, "spend_per_month": 0.5}, 200, {"spend_per_month": 0.5}),
+    ({"scopes": ["ocr"], "concurrent": 0}, 200, {"scopes": ["ocr"], "concurrent": 0}),
+    ({}, 400, "the body"),
+    ({"name": None}, 400, "name"),
+    ({"sha256": "0" * 64}, 400, "sha256"),
+    ({"scopes": ["everything"]}, 400, "unknown scope everything"),
+    ({"per_minute": -1}, 400, "per_minute"),
+]
+
+
+@pytest.mark.parametrize(("changes", "status", "told"), CHANGES)
 async def test_a_key_is_edited_by_the_fields_that_change(
-    server: Gateway, session: aiohttp.ClientSession, changes: Json, status: int, told: Any
+    server: Gateway, session: ClientSession, changes: Json, status: int, told: Any
 ) -> None:
     keys = KeyFile(server.config.state_dir / "keys.json")
     _, record = keys.create(KeyRequest("agent", ("chat",), 86_400, per_minute=5))
-    async with session.patch(f"/api/admin/keys/{record.id}", json=changes) as reply:
-        answer = await reply.json()
-    assert reply.status == status, answer
+    found, answer = await asked(session, f"keys/{record.id}", "PATCH", json=changes)
+    assert found == status, answer
     if status != 200:
         assert told in answer["error"]["message"] and keys.find(record.id) == record
         return
@@ -93,65 +91,57 @@ async def test_a_key_is_edited_by_the_fields_that_change(
     assert all(answer["record"].get(name) == each for name, each in {**dict.fromkeys(changes), **told}.items())
 
 
-async def test_the_key_in_use_keeps_admin_and_an_unknown_one_is_404(
-    server: Gateway, session: aiohttp.ClientSession
-) -> None:
+async def test_the_key_in_use_stays_admin_and_an_unknown_is_404(server: Gateway, session: ClientSession) -> None:
     (own,) = KeyFile(server.config.state_dir / "keys.json").read()
     for key_id, changes, status in (
         (own.id, {"scopes": ["chat"]}, 400), (own.id, {"scopes": ["chat", "admin"]}, 200),
         (own.id, {"per_minute": 90}, 200), ("nosuchid", {"per_minute": 1}, 404),
     ):  # fmt: skip
-        async with session.patch(f"/api/admin/keys/{key_id}", json=changes) as reply:
-            assert reply.status == status, await reply.text()
+        assert (await asked(session, f"keys/{key_id}", "PATCH", json=changes))[0] == status, (key_id, changes)
 
 
-@pytest.mark.parametrize(
-    ("params", "param"),
-    [({"since": "yesterday"}, "since"), ({"since": "2026-1-1"}, "since"), ({"by": "day,secret"}, "by")],
-)
-async def test_a_wrong_parameter_is_named(session: aiohttp.ClientSession, params: dict[str, str], param: str) -> None:
-    async with session.get("/api/admin/usage", params=params) as reply:
-        error = (await reply.json())["error"]
-        assert reply.status == 400 and error["param"] == param
+WRONG = [({"since": "yesterday"}, "since"), ({"since": "2026-1-1"}, "since"), ({"by": "day,secret"}, "by")]
 
 
-async def test_a_file_that_cannot_be_read_is_said_so(server: Gateway, session: aiohttp.ClientSession) -> None:
+@pytest.mark.parametrize(("params", "param"), WRONG)
+async def test_a_wrong_parameter_is_named(session: ClientSession, params: dict[str, str], param: str) -> None:
+    status, answer = await asked(session, "usage", params=params)
+    assert status == 400 and answer["error"]["param"] == param
+
+
+async def test_a_file_that_cannot_be_read_is_said_so(server: Gateway, session: ClientSession) -> None:
     server.config.state_dir.joinpath(STATE_FILE).write_bytes(b"not a database" * 100)
-    async with session.get("/api/admin/usage") as reply:
-        assert reply.status == 503 and "usage" in (await reply.json())["error"]["message"]
+    status, answer = await asked(session, "usage")
+    assert status == 503 and "usage" in answer["error"]["message"]
 
 
-async def test_a_key_that_cannot_be_written_is_told_with_the_reason_and_changes_nothing(
-    server: Gateway, session: aiohttp.ClientSession
-) -> None:
+async def test_a_key_that_cannot_be_written_is_told_and_alters_nothing(server: Gateway, session: ClientSession) -> None:
     keys, wish = server.config.state_dir / "keys.json", {"name": "x", "scopes": ["chat"]}
     before = keys.read_bytes()
     with files_end_at(len(before) + 20):
-        async with session.post("/api/admin/keys", json=wish) as reply:
-            error = (await reply.json())["error"]
-    assert (reply.status, error["code"]) == (503, "state_unavailable")
+        status, answer = await asked(session, "keys", "POST", json=wish)
+    error = answer["error"]
+    assert (status, error["code"]) == (503, "state_unavailable")
     assert "no key was changed: keys.json cannot be" in error["message"] and keys.read_bytes() == before
-    async with session.post("/api/admin/keys", json=wish) as reply:
-        assert reply.status == 200
+    assert (await asked(session, "keys", "POST", json=wish))[0] == 200
 
 
-async def test_a_preview_tells_places_actions_and_both_texts(session: aiohttp.ClientSession) -> None:
+async def test_a_preview_tells_places_actions_and_both_texts(session: ClientSession) -> None:
     text = "😀\nmail jane.roe@corporation.com"
-    async with session.post("/api/admin/sanitize", json={"text": text}) as reply:
-        data = await reply.json()
+    _, data = await asked(session, "sanitize", "POST", json={"text": text})
     (found,) = data["findings"]
     assert text[found["start"] : found["end"]] == "jane.roe@corporation.com"
     assert (found["line"], found["column"], found["entity"]) == (2, 6, "EMAIL")
     assert (found["request"], found["response"]) == ("redact", "flag")
     assert data["request_text"] == "😀\nmail [REDACTED:EMAIL]" and data["response_text"] == text
-    async with session.post("/api/admin/sanitize", json={"text": text, "profile": "strict"}) as reply:
-        assert (await reply.json())["response_text"] == "😀\nmail [REDACTED:EMAIL]"
+    _, strict = await asked(session, "sanitize", "POST", json={"text": text, "profile": "strict"})
+    assert strict["response_text"] == "😀\nmail [REDACTED:EMAIL]"
     for body, param in (({"text": 1}, "text"), ({}, "text"), ({"text": "x", "profile": "lax"}, "profile")):
-        async with session.post("/api/admin/sanitize", json=body) as reply:
-            assert reply.status == 400 and param in str((await reply.json())["error"])
+        status, answer = await asked(session, "sanitize", "POST", json=body)
+        assert status == 400 and param in str(answer["error"])
 
 
-async def test_the_page_allows_no_code_but_its_own_files_and_is_asked_for_anew(session: aiohttp.ClientSession) -> None:
+async def test_the_page_allows_no_code_but_its_own_files_and_is_asked_for_anew(session: ClientSession) -> None:
     async with session.get("/") as reply:
         policy, tag = reply.headers["Content-Security-Policy"], reply.headers["ETag"]
         assert reply.content_type == "text/html" and "<title>gateway console</title>" in await reply.text()

@@ -19,11 +19,8 @@ else:
 
 BODY = b'{"input": "' + b"Ghent " * 3_000 + b'"}'
 _BARE = zlib.compressobj(wbits=-15)
-CODED = {
-    "gzip": gzip.compress(BODY),
-    "deflate": zlib.compress(BODY),
-    "zstd": zstd.compress(BODY[:90]) + zstd.compress(BODY[90:]),
-}
+_FRAMES = zstd.compress(BODY[:90]) + zstd.compress(BODY[90:])
+CODED = {"gzip": gzip.compress(BODY), "deflate": zlib.compress(BODY), "zstd": _FRAMES}
 _ZEROS = bytes(12_000_000)
 BOMBS = {"gzip": gzip.compress(_ZEROS), "deflate": zlib.compress(_ZEROS), "zstd": zstd.compress(_ZEROS)}
 

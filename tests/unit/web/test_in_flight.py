@@ -11,17 +11,14 @@ from tests.support.upstream import Upstream
 from tests.support.waiting import until
 
 
-async def test_a_key_that_fills_the_cap_is_refused_further_requests_and_another_key_is_served(
-    serve: Serve, upstream: Upstream
-) -> None:
+async def test_a_key_that_fills_the_cap_is_refused_more_and_another_is_served(serve: Serve, upstream: Upstream) -> None:
     server = await serve("[server]\nmax_in_flight = 8\n" + upstream_toml(upstream.url))
     other = server.make_key("chat")
     upstream.will(up.silent(upstream, head=False))
     url = server.url + "/v1/chat/completions"
 
     async def status(session: aiohttp.ClientSession, key: str) -> int:
-        headers = {"Authorization": f"Bearer {key}"}
-        async with session.post(url, json=ASK, headers=headers) as answer:
+        async with session.post(url, json=ASK, headers={"Authorization": f"Bearer {key}"}) as answer:
             await answer.read()
             return answer.status
 

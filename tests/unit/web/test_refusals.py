@@ -30,21 +30,21 @@ async def answered(gateway: Gateway, method: str, path: str, **options: Any) -> 
         return got.status, body, got.headers
 
 
-@pytest.mark.parametrize(
-    ("headers", "data", "status", "code"),
-    [
-        ({"Content-Type": "text/plain"}, b"{}", 415, "unsupported_media_type"),
-        ({**JSON, "Content-Encoding": "br"}, b"{}", 415, "unsupported_media_type"),
-        (JSON, b"{", 400, "invalid_json"),
-        (JSON, b"[" * 200 + b"]" * 200, 400, "invalid_json"),
-        (JSON, b" " * 5_000, 413, "payload_too_large"),
-        (JSON, b"{}", 400, "invalid_value"),
-        ({**JSON, "Authorization": ""}, b"{}", 401, "invalid_api_key"),
-        ({**JSON, "Authorization": "Bearer gw_wrong"}, b"{}", 401, "invalid_api_key"),
-        ({**JSON, "X-Api-Key": "gw_other"}, b"{}", 400, "invalid_value"),
-        ({**JSON, "Origin": "https://b.example"}, b"{}", 403, "origin_not_allowed"),
-    ],
-)
+REFUSED = [
+    ({"Content-Type": "text/plain"}, b"{}", 415, "unsupported_media_type"),
+    ({**JSON, "Content-Encoding": "br"}, b"{}", 415, "unsupported_media_type"),
+    (JSON, b"{", 400, "invalid_json"),
+    (JSON, b"[" * 200 + b"]" * 200, 400, "invalid_json"),
+    (JSON, b" " * 5_000, 413, "payload_too_large"),
+    (JSON, b"{}", 400, "invalid_value"),
+    ({**JSON, "Authorization": ""}, b"{}", 401, "invalid_api_key"),
+    ({**JSON, "Authorization": "Bearer gw_wrong"}, b"{}", 401, "invalid_api_key"),
+    ({**JSON, "X-Api-Key": "gw_other"}, b"{}", 400, "invalid_value"),
+    ({**JSON, "Origin": "https://b.example"}, b"{}", 403, "origin_not_allowed"),
+]
+
+
+@pytest.mark.parametrize(("headers", "data", "status", "code"), REFUSED)
 async def test_a_body_that_cannot_be_served_is_refused_with_its_reason(
     gateway: Gateway, headers: dict[str, str], data: bytes, status: int, code: str
 ) -> None:

@@ -17,16 +17,14 @@ def chat(part: Any, role: str = "user", **more: Any) -> Json:
     return {"messages": [{"role": role, "content": [part], **more}]}
 
 
-@pytest.mark.parametrize(
-    "part",
-    [
-        {"type": "image", "image": X}, {"type": "video", "video": [X]}, {"type": "video_url", "video_url": {"url": X}},
-        {"type": "input_audio", "input_audio": {"data": X, "format": "wav"}},
-        {"type": "text", "text": "a", "image_url": X},
-        {"type": "image_url", "image_url": {"url": "data:,"}, "mask": {"deep": [{"url": X.upper()}]}},
-    ],
-    ids=["image", "video", "video_url", "sound", "beside words", "deep"],
-)  # fmt: skip
+PARTS = [
+    {"type": "image", "image": X}, {"type": "video", "video": [X]}, {"type": "video_url", "video_url": {"url": X}},
+    {"type": "input_audio", "input_audio": {"data": X, "format": "wav"}}, {"type": "text", "text": "a", "image_url": X},
+    {"type": "image_url", "image_url": {"url": "data:,"}, "mask": {"deep": [{"url": X.upper()}]}},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("part", PARTS, ids=["image", "video", "video_url", "sound", "beside words", "deep"])
 def test_an_address_in_a_part_is_refused_with_its_place(part: Json) -> None:
     with pytest.raises(InvalidRequest, match="only images are fetched here") as refused:
         image_parts(chat(part))
@@ -44,16 +42,17 @@ def test_an_address_beside_a_messages_content_is_refused_but_in_an_answer_of_bef
     assert image_parts(chat(said, metadata={"source": X}, annotations=[{"url": X}], artifact=[X])) == []
 
 
+NATIVE_BODIES = [
+    {"tools": [{"type": "image_generation", "input_image_mask": {"image_url": X}}]},
+    {"tools": [{"type": "mcp", "server_url": X}]},
+    {"prompt": {"id": "p", "variables": {"a": {"type": "input_file", "file_url": X}}}},
+    {"instructions": [{"role": "user", "content": [{"type": "input_image", "image_url": X}]}]},
+    {"input": [{"role": "user", "content": [{"type": "input_video", "video_url": X}]}]},
+]
+
+
 @pytest.mark.parametrize(
-    "body",
-    [
-        {"tools": [{"type": "image_generation", "input_image_mask": {"image_url": X}}]},
-        {"tools": [{"type": "mcp", "server_url": X}]},
-        {"prompt": {"id": "p", "variables": {"a": {"type": "input_file", "file_url": X}}}},
-        {"instructions": [{"role": "user", "content": [{"type": "input_image", "image_url": X}]}]},
-        {"input": [{"role": "user", "content": [{"type": "input_video", "video_url": X}]}]},
-    ],
-    ids=["a tool's picture", "a tool's server", "a prompt's variable", "instructions", "a part"],
+    "body", NATIVE_BODIES, ids=["a tool's picture", "a tool's server", "a prompt's variable", "instructions", "a part"]
 )
 def test_an_address_for_a_native_upstream_is_refused(body: Json) -> None:
     with pytest.raises(InvalidRequest):
@@ -71,13 +70,13 @@ def test_a_stored_item_is_looked_at_like_the_requests_own(item: Json) -> None:
             refuse_hosts({"input": input_}, earlier)
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        "file:///x/a.pdf", " https://h/", "https://h/\n", "s3://b/a", "https:\\\\host", "https:/host", "//host",
-        "ht\ttps://h", "a",
-    ],
-)  # fmt: skip
+ADDRESSES = [
+    "file:///x/a.pdf", " https://h/", "https://h/\n", "s3://b/a", "https:\\\\host", "https:/host", "//host",
+    "ht\ttps://h", "a",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
 def test_under_the_name_of_an_address_all_but_data_is_one(address: str) -> None:
     with pytest.raises(InvalidRequest):
         image_parts(chat({"type": "video_url", "video_url": {"url": address, "detail": "low"}}))

@@ -9,18 +9,9 @@ import pytest
 
 from gateway.domain import Event, EventStream, Json
 from gateway.errors import UpstreamRefused
-from gateway.wire import sse
+from gateway.wire import hosted_answer, sse
 from gateway.wire.chat.hosted_answer import HostedChat
-from gateway.wire.hosted_answer import (
-    AnswerEnd,
-    CallPhase,
-    ClientCall,
-    HostedCall,
-    HostedEvent,
-    ReasoningPiece,
-    Source,
-    TextPiece,
-)
+from gateway.wire.hosted_answer import AnswerEnd, HostedCall, HostedEvent, ReasoningPiece, Source, TextPiece
 from gateway.wire.responses.hosted_items import hosted_items
 from gateway.wire.responses.stream import ResponseStream
 
@@ -34,12 +25,15 @@ def searched(status: str = "completed") -> list[HostedEvent]:
     action = {"type": "search", "query": "q", "queries": ["q"]}
     found = [{"title": "A page", "url": PAGE.url, "content": "text"}]
     call = HostedCall("ws_1", "web_search", "web_search", '{"query":"q"}', status, action, [PAGE], found, "out")
-    return [CallPhase(call, phase) for phase in ("in_progress", "searching", status)]
+    return [hosted_answer.CallPhase(call, phase) for phase in ("in_progress", "searching", status)]
 
 
 def called(name: str = "add", arguments: str = '{"a":1}') -> list[HostedEvent]:
     head = {"index": 0, "id": "c1", "type": "function", "function": {"name": name, "arguments": ""}}
-    return [ClientCall(head), ClientCall({"index": 0, "function": {"arguments": arguments}})]
+    return [
+        hosted_answer.ClientCall(head),
+        hosted_answer.ClientCall({"index": 0, "function": {"arguments": arguments}}),
+    ]
 
 
 WHOLE: list[HostedEvent] = [
@@ -83,17 +77,12 @@ async def test_places_follow_a_text_that_was_masked_after_it_was_written() -> No
     assert (note["start_index"], note["end_index"]) == (15, 18)
 
 
-@pytest.mark.parametrize(
-    ("events", "kinds"),
-    [
-        ([*searched(), END], ["web_search_call", "message"]),
-        ([*searched("failed"), *called(), END], ["web_search_call", "function_call"]),
-        ([END], ["message"]),
-    ],
-)
-async def test_an_answer_without_a_text_has_an_empty_one_unless_it_calls(
-    events: list[HostedEvent], kinds: list[str]
-) -> None:
+WITHOUT_A_TEXT = [([*searched(), END], ["web_search_call", "message"]), ([END], ["message"])]
+WITHOUT_A_TEXT.append(([*searched("failed"), *called(), END], ["web_search_call", "function_call"]))
+
+
+@pytest.mark.parametrize(("events", "kinds"), WITHOUT_A_TEXT)
+async def test_an_answer_without_text_has_an_empty_one_or_calls(events: list[HostedEvent], kinds: list[str]) -> None:
     response = await writer().whole(played(events))
     assert [item["type"] for item in response["output"]] == kinds
     if kinds[-1] == "message":
@@ -113,15 +102,14 @@ async def test_a_failed_stream_says_why_and_what_it_has_sent() -> None:
 
 def searched_open() -> list[HostedEvent]:
     """A search that never ends."""
-    call = HostedCall("ws_2", "web_search", "web_search", "{}")
-    return [CallPhase(call, "in_progress")]
+    return [hosted_answer.CallPhase(HostedCall("ws_2", "web_search", "web_search", "{}"), "in_progress")]
 
 
 @pytest.mark.parametrize("stream", [True, False])
 async def test_chat_has_annotations_and_an_empty_line_between_texts(stream: bool) -> None:
     body = {"stream_options": {"include_usage": True}}
     whole_call = {"index": 0, "id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a":1}'}}
-    events = [*WHOLE[:-1], TextPiece("no", is_refusal=True), ClientCall(whole_call), END]
+    events = [*WHOLE[:-1], TextPiece("no", is_refusal=True), hosted_answer.ClientCall(whole_call), END]
     if stream:
         chunks = await sent(HostedChat(body, "m").run(played(events)))
         deltas = [choice["delta"] for chunk in chunks for choice in chunk["choices"]]
@@ -141,8 +129,7 @@ async def test_chat_has_annotations_and_an_empty_line_between_texts(stream: bool
 
 
 async def test_an_empty_chat_answer_has_an_empty_text() -> None:
-    answer = await HostedChat({}, "m").whole(played([END]))
-    assert answer["choices"][0]["message"]["content"] == ""
+    assert (await HostedChat({}, "m").whole(played([END])))["choices"][0]["message"]["content"] == ""
 
 
 async def test_a_writer_that_is_left_closes_what_it_reads() -> None:

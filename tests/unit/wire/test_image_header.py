@@ -43,14 +43,14 @@ def test_exif_orientation_turns_the_size(kind: str, orientation: int) -> None:
     assert (info.width, info.height, info.orientation) == (*upright, orientation)
 
 
-@pytest.mark.parametrize(
-    ("data", "word"),
-    [
-        (b"", "empty"), (b"%PDF-1.7\n", "PDF"), (b'<?xml version="1.0"?><svg/>', "SVG"), (b"  <svg xmlns='x'/>", "SVG"),
-        (b"<!DOCTYPE html><html>", "HTML"), (b"\0\0\0\x18ftypheic", "HEIF"), (b"PK\x03\x04....", "archive"),
-        (b"plain text", "no image"),
-    ],
-)  # fmt: skip
+NO_IMAGES = [
+    (b"", "empty"), (b"%PDF-1.7\n", "PDF"), (b'<?xml version="1.0"?><svg/>', "SVG"), (b"  <svg xmlns='x'/>", "SVG"),
+    (b"<!DOCTYPE html><html>", "HTML"), (b"\0\0\0\x18ftypheic", "HEIF"), (b"PK\x03\x04....", "archive"),
+    (b"plain text", "no image"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("data", "word"), NO_IMAGES)
 def test_what_is_no_image_is_named_and_refused(data: bytes, word: str) -> None:
     with pytest.raises(InvalidRequest, match=word) as refused:
         read_header(data)
@@ -69,8 +69,7 @@ def test_a_header_cut_anywhere_is_read_or_refused_but_never_crashes(kind: str) -
 
 
 def test_a_bomb_is_refused_by_its_header() -> None:
-    head = struct.pack(">IIBBBBB", 60000, 60000, 1, 0, 0, 0, 0)
-    chunk = b"IHDR" + head
+    chunk = b"IHDR" + struct.pack(">IIBBBBB", 60000, 60000, 1, 0, 0, 0, 0)
     data = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + chunk + struct.pack(">I", zlib.crc32(chunk))
     with pytest.raises(InvalidRequest) as refused:
         check_size(read_header(data), 50_000_000)

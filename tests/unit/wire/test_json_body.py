@@ -124,10 +124,10 @@ async def test_a_body_nested_too_deeply_is_bad(filler: int) -> None:
             assert body.value()
 
 
-@pytest.mark.parametrize(
-    ("raw", "said"),
-    [(b"", "is empty"), (b" \n", "is empty"), (b"{", "is not valid JSON in UTF-8"), (b"[" * 300, "brackets are open")],
-)
+BAD = [(b"", "is empty"), (b" \n", "is empty"), (b"{", "is not valid JSON in UTF-8"), (b"[" * 300, "brackets are open")]
+
+
+@pytest.mark.parametrize(("raw", "said"), BAD)
 async def test_what_is_wrong_with_a_body_is_said(raw: bytes, said: str) -> None:
     with pytest.raises(BadJson, match=said):
         (await JsonBody.read(raw, LIMITS)).value()

@@ -22,15 +22,9 @@ def walked(value: Any) -> Counts:
 
 
 _TEXTS = st.text(st.sampled_from('\\"{}[],:-17 a\n\u2028я')) | st.sampled_from(["\\", '"', '\\"', '":', '",', "1,2"])
-_VALUES = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(2**63), 2**63)
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | _TEXTS,
-    lambda inner: st.lists(inner) | st.dictionaries(_TEXTS, inner),
-    max_leaves=40,
-)
+_NUMBERS = st.integers(-(2**63), 2**63) | st.floats(allow_nan=False, allow_infinity=False)
+_PLAIN = st.none() | st.booleans() | _NUMBERS | _TEXTS
+_VALUES = st.recursive(_PLAIN, lambda inner: st.lists(inner) | st.dictionaries(_TEXTS, inner), max_leaves=40)
 
 
 @given(_VALUES, st.integers(1, 9), st.booleans())

@@ -56,8 +56,7 @@ def test_what_was_dropped_spells_nothing() -> None:
 @pytest.mark.parametrize(("value", "empty"), [([{"token": "a"}], []), ({"content": [{"token": "a"}]}, None)])
 def test_probabilities_of_a_text_that_is_masked_are_dropped(value: Any, empty: object) -> None:
     holder = {"text": "a secret", "logprobs": value}
-    slots = answer_slots({"choices": [holder]})
-    spelt = [slot for slot in slots if slot.key == "logprobs"]
+    spelt = [slot for slot in answer_slots({"choices": [holder]}) if slot.key == "logprobs"]
     assert [slot.text.strip() for slot in spelt] == ["a"]
     spelt[0].text = "[REDACTED]"
     assert holder["logprobs"] == empty

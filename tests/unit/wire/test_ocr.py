@@ -13,14 +13,14 @@ def test_each_modes_own_prompt_is_recognised(mode: wire.PromptMode) -> None:
     assert wire.detect_mode(wire.build_prompt(mode, text="Total")) is mode
 
 
-@pytest.mark.parametrize(
-    ("prompt", "mode"),
-    [
-        ("free ocr", wire.FREE), ("<image>\nPlease do FREE OCR now", wire.FREE), ("Describe it", wire.DESCRIBE),
-        ("<image>\n<|grounding|>OCR this image.", wire.MARKDOWN), ("<|grounding|>Locate <|ref|>x<|/ref|>", wire.LOCATE),
-        ("Parse the figure.", wire.CUSTOM), ("<|ref|> without an end", wire.CUSTOM),
-    ],
-)  # fmt: skip
+MODES = [
+    ("free ocr", wire.FREE), ("<image>\nPlease do FREE OCR now", wire.FREE), ("Describe it", wire.DESCRIBE),
+    ("<image>\n<|grounding|>OCR this image.", wire.MARKDOWN), ("<|grounding|>Locate <|ref|>x<|/ref|>", wire.LOCATE),
+    ("Parse the figure.", wire.CUSTOM), ("<|ref|> without an end", wire.CUSTOM),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("prompt", "mode"), MODES)
 def test_the_mode_follows_the_tokens_then_the_words(prompt: str, mode: wire.PromptMode) -> None:
     assert wire.detect_mode(prompt) is mode
 
@@ -36,10 +36,8 @@ def test_the_image_placeholder_is_stripped_or_kept_once() -> None:
 
 
 def test_blocks_are_read_with_and_without_the_models_tokens() -> None:
-    raw = (
-        "<|ref|>title<|/ref|><|det|>[[1, 2, 3, 4]]<|/det|>\n# Report\n\n"
-        "text[[5, 6, 7, 8], [9, 9, 10, 999]]\na\nb\n\nimage[[0,0,1,1]]"
-    )
+    raw = "<|ref|>title<|/ref|><|det|>[[1, 2, 3, 4]]<|/det|>\n# Report\n\n"
+    raw += "text[[5, 6, 7, 8], [9, 9, 10, 999]]\na\nb\n\nimage[[0,0,1,1]]"
     assert wire.parse_blocks(raw) == [
         wire.GroundedBlock("title", ((1, 2, 3, 4),), "# Report"),
         wire.GroundedBlock("text", ((5, 6, 7, 8), (9, 9, 10, 999)), "a\nb"),
@@ -67,29 +65,27 @@ SHORT = "Rows:\n" + "0.00 0.00\n" * 70
 PROSE = " ".join(random.Random(1).choices(["alpha", "beta", "gamma", "delta"], k=900))
 
 
-@pytest.mark.parametrize(
-    ("text", "stopped_by_limit", "left"),
-    [
-        pytest.param("Invoice 7\n" + "Total 1.00\n" * 70, True, "Invoice 7\nTotal 1.00", id="a tail, at the limit"),
-        pytest.param(SHORT, False, SHORT, id="a short repetition at a natural end stays"),
-        pytest.param("x" + "ab" * 1500, False, "xab", id="a long loop, even at a natural end"),
-        pytest.param(PROSE, True, PROSE, id="prose is no loop"),
-    ],
-)
+LOOPS = [
+    pytest.param("Invoice 7\n" + "Total 1.00\n" * 70, True, "Invoice 7\nTotal 1.00", id="a tail, at the limit"),
+    pytest.param(SHORT, False, SHORT, id="a short repetition at a natural end stays"),
+    pytest.param("x" + "ab" * 1500, False, "xab", id="a long loop, even at a natural end"),
+    pytest.param(PROSE, True, PROSE, id="prose is no loop"),
+]
+
+
+@pytest.mark.parametrize(("text", "stopped_by_limit", "left"), LOOPS)
 def test_a_loop_is_cut_to_one_copy(text: str, stopped_by_limit: bool, left: str) -> None:
     assert cut_loop(text, stopped_by_limit=stopped_by_limit) == (left, left != text)
 
 
-@pytest.mark.parametrize(
-    ("pieces", "looping", "at_limit", "least", "most"),
-    [
-        pytest.param(["Head\n", *["same line\n"] * 400], True, False, 1, 1000, id="a loop ends before it shows much"),
-        pytest.param(
-            ["Head\n", *["cell | cell\n"] * 80, "Its end."], False, False, 973, 973, id="one that stops stays"
-        ),
-        pytest.param(["row of cells\n"] * 80, False, True, 1, 1039, id="at the limit what was held back is lost"),
-    ],
-)
+REPETITIONS = [
+    pytest.param(["Head\n", *["same line\n"] * 400], True, False, 1, 1000, id="a loop ends before it shows much"),
+    pytest.param(["Head\n", *["cell | cell\n"] * 80, "Its end."], False, False, 973, 973, id="one that stops stays"),
+    pytest.param(["row of cells\n"] * 80, False, True, 1, 1039, id="at the limit what was held back is lost"),
+]
+
+
+@pytest.mark.parametrize(("pieces", "looping", "at_limit", "least", "most"), REPETITIONS)
 def test_a_streamed_repetition_is_held_back_until_it_is_no_loop(
     pieces: list[str], looping: bool, at_limit: bool, least: int, most: int
 ) -> None:

@@ -8,14 +8,14 @@ import pytest
 from gateway.wire.openai_error import upstream_error
 from gateway.wire.retry_after import retry_after_s, wait_s
 
+VALUES = [
+    ("0", 0), (" 120 ", 120), ("9999999", 9_999_999), ("Wed, 21 Oct 2015 07:28:00 GMT", 0), ("", None), ("-5", None),
+    ("1.5", 1.5), ("1e3", None), ("soon", None), ("99999999999999999999", None), ("\u0663", None),
+    ("32 Foo 2099 99:99", None), ("Wed, 21 Oct 2099 07:28:00 GMT", None),
+]  # fmt: skip
 
-@pytest.mark.parametrize(
-    ("value", "seconds"),
-    [("0", 0), (" 120 ", 120), ("9999999", 9_999_999), ("Wed, 21 Oct 2015 07:28:00 GMT", 0), ("", None), ("-5", None),
-     ("1.5", 1.5), ("1e3", None), ("soon", None), ("99999999999999999999", None), ("\u0663", None),
-     ("32 Foo 2099 99:99", None),
-     ("Wed, 21 Oct 2099 07:28:00 GMT", None)],
-)  # fmt: skip
+
+@pytest.mark.parametrize(("value", "seconds"), VALUES)
 def test_seconds_and_dates_are_read_and_nothing_else(value: str, seconds: float | None) -> None:
     assert retry_after_s(value) == seconds
 
@@ -25,13 +25,13 @@ def test_a_date_to_come_is_counted_from_now() -> None:
     assert wait is not None and 80 < wait <= 90
 
 
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ({"retry-after-ms": "7400", "Retry-After": "8"}, 7.4), ({"retry-after-ms": "250.5"}, 0.2505),
-        ({"retry-after-ms": "soon", "Retry-After": "2.5"}, 2.5), ({}, None),
-    ],
-)  # fmt: skip
+HEADERS = [
+    ({"retry-after-ms": "7400", "Retry-After": "8"}, 7.4), ({"retry-after-ms": "250.5"}, 0.2505),
+    ({"retry-after-ms": "soon", "Retry-After": "2.5"}, 2.5), ({}, None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("headers", "seconds"), HEADERS)
 def test_milliseconds_go_before_seconds(headers: dict[str, str], seconds: float | None) -> None:
     assert wait_s(headers) == seconds
 

@@ -11,13 +11,8 @@ from gateway.wire.sse import Parser
 
 LONG = "é" * 400 + "😀" * 100
 STREAM = (
-    "\ufeff: hello\n\n"
-    'data: {"a":1}\n\n'
-    "event: named\ndata:no space\nid: 7\nretry: 5\n\n"
-    "data: two\ndata: lines\n\n"
-    f"data: {LONG}\n\n"
-    ": ping\n\n\n\ndata: after blanks\n\n"
-    "data: [DONE]\n\n"
+    '\ufeff: hello\n\ndata: {"a":1}\n\nevent: named\ndata:no space\nid: 7\nretry: 5\n\ndata: two\ndata: lines\n\n'
+    f"data: {LONG}\n\n: ping\n\n\n\ndata: after blanks\n\ndata: [DONE]\n\n"
 ).encode()
 EXPECTED = [b'{"a":1}', b"no space", b"two\nlines", LONG.encode(), b"after blanks", b"[DONE]"]
 
@@ -48,8 +43,7 @@ def test_one_byte_at_a_time() -> None:
 
 
 def test_a_missing_final_blank_line_loses_nothing() -> None:
-    assert parsed([b"data: a\n\ndata: b"]) == [b"a", b"b"]
-    assert parsed([b"data: a\r\n\r\ndata: b\r\n"]) == [b"a", b"b"]
+    assert parsed([b"data: a\n\ndata: b"]) == [b"a", b"b"] and parsed([b"data: a\r\n\r\ndata: b\r\n"]) == [b"a", b"b"]
 
 
 def test_an_event_of_600_kb_in_small_reads_is_whole() -> None:

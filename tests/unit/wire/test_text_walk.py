@@ -15,16 +15,15 @@ from gateway.wire.chat.dialect import ChatDialect
 from gateway.wire.responses.call_kinds import CALL_KINDS
 from gateway.wire.responses.dialect import ResponsesDialect
 from gateway.wire.responses.object import new_id
-from gateway.wire.text_walk import answer_slots, answer_unit, request_steps
+from gateway.wire.text_walk import KeySlot, PropertyNames, answer_slots, answer_unit, request_steps
+from tests.support.counted_work import growth
 
 NAMES = st.sampled_from(
     ["Key", "x-y", "text", "content", "name", "id", "enum", "arguments", "metadata", "logprobs", "a"]
 )
-JSON = st.recursive(
-    st.text(max_size=12) | st.integers() | st.none() | st.booleans(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(NAMES, inner, max_size=4),
-    max_leaves=25,
-)
+PLAIN = st.text(max_size=12) | st.integers() | st.none() | st.booleans()
+NESTED = lambda inner: st.lists(inner, max_size=4) | st.dictionaries(NAMES, inner, max_size=4)  # noqa: E731
+JSON = st.recursive(PLAIN, NESTED, max_leaves=25)
 
 
 def request_slots(value: Any, where: str = "") -> list[TextSlot]:
@@ -70,10 +69,10 @@ def test_ids_of_any_upstream_are_not_looked_at(digits: str, prefix: str) -> None
     assert rules.is_made_id(prefix + digits)
 
 
-@pytest.mark.parametrize(
-    "prefix",
-    [*(kind.id_prefix for kind in CALL_KINDS.values()), "ws", "mcp", "mcpl", "mcpr", "resp", "msg", "srvtoolu"],
-)
+PREFIXES = [*(kind.id_prefix for kind in CALL_KINDS.values()), "ws", "mcp", "mcpl", "mcpr", "resp", "msg", "srvtoolu"]
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
 def test_ids_that_the_gateway_makes_are_not_looked_at(prefix: str) -> None:
     assert rules.is_made_id(new_id(prefix))
 
@@ -110,14 +109,14 @@ def test_a_path_never_holds_a_name_that_may_be_a_value() -> None:
     assert places == ["*.deep", "maxTokens.a", *["the body: a property name"] * 2]
 
 
-@pytest.mark.parametrize(
-    ("field", "holder", "is_opaque"),
-    [
-        ("encrypted_content", {"type": "reasoning"}, True), ("signature", {"type": "thinking"}, True),
-        ("signature", {"type": "letter"}, False), ("data", {"type": "redacted_thinking"}, True),
-        ("data", {"type": "text"}, False), ("content", {"type": "reasoning"}, False),
-    ],
-)  # fmt: skip
+TOKENS = [
+    ("encrypted_content", {"type": "reasoning"}, True), ("signature", {"type": "thinking"}, True),
+    ("signature", {"type": "letter"}, False), ("data", {"type": "redacted_thinking"}, True),
+    ("data", {"type": "text"}, False), ("content", {"type": "reasoning"}, False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("field", "holder", "is_opaque"), TOKENS)
 def test_tokens_of_a_model_service_pass_in_their_places_only(field: str, holder: Any, is_opaque: bool) -> None:
     body = {**holder, field: "Z0FBQUFBQm8tMTIz"}
     assert (not [slot for slot in alone(request_slots(body)) if slot.key == field]) == is_opaque
@@ -180,3 +179,43 @@ def test_a_large_part_of_an_answer_is_walked_in_steps_and_gives_what_a_walk_at_o
 def test_a_small_part_of_an_answer_is_walked_when_its_unit_is_made() -> None:
     unit = answer_unit(({"content": "hello"}, "message", frozenset()), owner=None)
     assert unit.only_slot is not None and unit.only_slot.text == "hello"
+
+
+# --- property names, masked in time linear in their number ------------------------------------------------------------
+
+
+def test_a_renamed_property_becomes_the_last_and_loses_no_neighbour() -> None:
+    holder: dict[str, object] = {"a": 1, "x@y": 2, "MASK": 3}
+    KeySlot.of(holder, "x@y", "", "label", PropertyNames()).text = "MASK"
+    assert list(holder.items()) == [("a", 1), ("MASK", 3), ("MASK_2", 2)]
+
+
+def test_names_that_become_equal_get_different_numbers_and_keep_their_values() -> None:
+    names = PropertyNames()
+    holder: dict[str, object] = {f"x{number}": number for number in range(200)}
+    slots = [KeySlot.of(holder, name, "", "label", names) for name in list(holder)]
+    for slot in slots:
+        slot.text = "MASK"
+    assert sorted(holder.values(), key=str) == sorted(range(200), key=str)
+    assert set(holder) == {"MASK", *(f"MASK_{number}" for number in range(2, 201))}
+    assert all(holder[slot.text] == number for number, slot in enumerate(slots))
+
+
+def test_a_value_whose_name_was_masked_is_still_read_and_replaced_through_its_slot() -> None:
+    data = {"answer": {"x@example.org": "a text that is long enough to be a slot of its own " * 4}}
+    slots = answer_slots(data)
+    value = next(slot for slot in slots if slot.form == "text")
+    name = next(slot for slot in slots if isinstance(slot, KeySlot))
+    name.text = "[REDACTED:EMAIL]"
+    assert value.is_there
+    value.text = "gone"
+    assert data == {"answer": {"[REDACTED:EMAIL]": "gone"}}
+
+
+def test_the_work_of_renaming_grows_with_the_number_of_names() -> None:
+    def rename(holder: dict[str, object]) -> None:
+        names = PropertyNames()
+        for name in list(holder):
+            KeySlot.of(holder, name, "", "label", names).text = "[REDACTED:EMAIL]"
+
+    assert growth(rename, lambda count: {f"x{number}": number for number in range(count)}, 500) < 3

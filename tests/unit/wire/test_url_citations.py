@@ -75,14 +75,13 @@ def test_a_link_that_got_its_value_back_keeps_its_citation() -> None:
     assert places(holder["annotations"], holder["text"]) == ["jane@posthaus.org"] * 2
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        {"choices": [{"message": {"content": "a"}}, None]}, {"output": [{"content": [{"text": "a"}]}, {}, None]},
-        {"data": [{"content": [{"text": "a"}]}]}, {"content": [{"text": "a"}]},
-    ],
-    ids=["chat", "a response", "a page of items", "an item"],
-)  # fmt: skip
+ANSWERS = [
+    {"choices": [{"message": {"content": "a"}}, None]}, {"output": [{"content": [{"text": "a"}]}, {}, None]},
+    {"data": [{"content": [{"text": "a"}]}]}, {"content": [{"text": "a"}]},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("answer", ANSWERS, ids=["chat", "a response", "a page of items", "an item"])
 def test_what_may_be_annotated_is_found_in_each_form_of_an_answer(answer: Json) -> None:
     assert [each for each in annotated(answer) if each] in ([{"text": "a"}], [{"content": "a"}])
 

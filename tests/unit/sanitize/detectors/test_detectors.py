@@ -17,27 +17,13 @@ from gateway.sanitize.detectors.identities import COUNTRIES
 from gateway.sanitize.detectors.vendor_tokens import FORMS
 from gateway.sanitize.scanner import Scanner
 from tests.support.counted_work import calls_of
-from tests.support.scanned import SCANNER, kinds, mask
+from tests.support.scanned import PLACES, SCANNER, kinds, mask
 
 CARD, IBAN, MAIL, SSN = "4539148803436467", "GB12WEST12345698765431", "jane.doe@posthaus.org", "536-90-4399"
 PEM = "-----BEGIN RSA " + "PRIVATE KEY-----\nMIIEowIBAAKCAQEAx1\nq8Q/2vT5w==\n-----END RSA " + "PRIVATE KEY-----"
 
 
-@pytest.mark.parametrize(
-    ("entity", "value"),
-    [
-        ("CREDIT_CARD", CARD), ("CREDIT_CARD", "4539 1488 0343 6467"), ("CREDIT_CARD", "3782-822463-10070"),
-        ("CREDIT_CARD", "2223 0031 2200 3255"), ("CREDIT_CARD", "4 5 3 9 1 4 8 8 0 3 4 3 6 4 6 7"), ("IBAN", IBAN),
-        ("IBAN", "DE62 3704 0044 0532 0130 01"), ("IBAN", "fr84 2004 1010 0505 0001 3m02 607"), ("EMAIL", MAIL),
-        ("EMAIL", "jane (at) example (dot) org"), ("EMAIL", "jane at example dot org"), ("PHONE", "+41 44 668 18 00"),
-        ("PHONE", "(212) 555-0123".replace("555", "736")), ("IP", "93.184.216.34"), ("IP", "2a01:4f8:c17:b0f::2"),
-        ("US_SSN", SSN), ("CRYPTO_WALLET", "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2"),
-        ("CRYPTO_WALLET", "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"),
-        ("CRYPTO_WALLET", "0x52908400098527886E0F7030069857D2E4169EE7"), ("SECRET", PEM),
-        ("SECRET", "AKIA" + "QWERTY7Z" * 2), ("SECRET", "ghp_" + "a1B2c3D4e5F6" * 3),
-        ("SECRET", "eyJhbGciOiJIUzI1NiJ9" + ".eyJzdWIiOiIxMjM0In0" + ".c2lnbmF0dXJlLWhlcmU"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("entity", "value"), PLACES["values that stand anywhere: entity, value"])
 def test_a_value_is_found_wherever_it_stands_and_nothing_else_is_touched(entity: str, value: str) -> None:
     for template in ("{}", "my value is {} thanks", "({}).", "a, {}, b", "first line\n{}\nlast line"):
         assert mask(template.format(value)) == template.format(f"[REDACTED:{entity}]"), template
@@ -56,15 +42,12 @@ DISGUISES: dict[str, Callable[[str], str]] = {
     "old escapes": each("%u{:04x}"), "quoted-printable": each("={:02X}"),
     "fullwidth": lambda value: "".join(chr(ord(char) + 0xFEE0) if "!" <= char <= "~" else char for char in value),
     "arabic digits": lambda value: value.translate({0x30 + n: 0x660 + n for n in range(10)}),
-    "zero width": "\u200b".join,
-    "soft hyphens": "\u00ad".join,
+    "zero width": "\u200b".join, "soft hyphens": "\u00ad".join, "hex": lambda value: value.encode().hex(),
     "cyrillic": lambda value: value.translate(str.maketrans("aeopcxEABKMHTPC", "аеорсхЕАВКМНТРС")),
-    "spaced": lambda value: " ".join(value.replace("-", "")),
-    "dots": lambda value: ".".join(value.replace("-", "")),
+    "spaced": lambda value: " ".join(value.replace("-", "")), "dots": lambda value: ".".join(value.replace("-", "")),
     "quoted": lambda value: quote(value).replace("1", "%31"),
     "base64": lambda value: base64.b64encode(f"value {value} end".encode()).decode(),
     "url-safe base64": lambda value: base64.urlsafe_b64encode(value.encode()).decode().rstrip("="),
-    "hex": lambda value: value.encode().hex(),
     "twice base64": lambda value: base64.b64encode(base64.b64encode(value.encode())).decode(),
     "percent of fullwidth": lambda value: quote("".join(chr(ord(char) + 0xFEE0) for char in value)),
     "base64 of more than ASCII": lambda value: base64.b64encode(f"Müller {value}".encode()).decode(),
@@ -104,39 +87,13 @@ def test_there_are_as_many_formats_and_countries_as_promised() -> None:
     assert len({module.partition(".")[0] for module, _ in COUNTRIES}) >= 40
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "my PESEL number is 44051401359", "Aadhaar 2341 2341 2346",
-        "Codice Fiscale: RCCMNL83S18D969H", "DNI 54362315-K",
-        "numéro de sécurité sociale 2 95 10 99 126 111 93", "BSN 1112.22.333", "CPF 390.533.447-05", "NHS 943-476-5870",
-        "Personnummer: 880320-0016",
-        "HETU 131052-308T", "my RČ is 710319/2745", "SIN 123-456-782", "CURP BOXW310820HNERXN09",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text", PLACES["national ids by name and checksum"])
 def test_a_national_id_needs_its_name_and_its_checksum(text: str) -> None:
     [(entity, number)] = kinds(text)
     assert entity == "NATIONAL_ID" and "NATIONAL_ID" not in [each for each, _ in kinds(f"catalogue entry {number}")]
 
 
-@pytest.mark.parametrize(
-    ("text", "secret"),
-    [
-        ('password = "Tr0ub4dor&3"', "Tr0ub4dor&3"), ("DB_PASSWORD: hunter2x", "hunter2x"),
-        ("pw:nCzx8A8#!", "nCzx8A8#!"),
-        ('"api_key": "9f8a7b6c5d4e3f2a1b0c"', "9f8a7b6c5d4e3f2a1b0c"), ("--password S3cr3tPa55", "S3cr3tPa55"),
-        ("Authorization: Bearer q1W2e3R4t5Y6u7I8o9", "q1W2e3R4t5Y6u7I8o9"),
-        ("IDENTIFIED BY 'SqLpa5sW0rD'", "SqLpa5sW0rD"),
-        ("postgres://app:k3epM3Out@db.posthaus.org/x", "k3epM3Out"),
-        ("curl -u admin:h7Gk2mPq9 https://x.y", "h7Gk2mPq9"),
-        ("https://example.org/cb?token=a8Xk29fLq0ZmR4&x=1", "a8Xk29fLq0ZmR4"),
-        ("password: S(1EwfYDvd14QqI5eu_+", "S(1EwfYDvd14QqI5eu_+"),
-        ("my password is f&2z_)_Ah_!Kqal++9", "f&2z_)_Ah_!Kqal++9"),
-        ('"client_secret": "+V9FWovQ%$qM!1(xwe"', "+V9FWovQ%$qM!1(xwe"), ("password: $68oMf%fek5D", "$68oMf%fek5D"),
-        ("token = 'kff5^rr^_&6HD'", "kff5^rr^_&6HD"), ("api_key=lz2ChiChu*D8*(3Qw", "lz2ChiChu*D8*(3Qw"),
-        ("?user=x&password=gBm8SfCx85&next=1", "gBm8SfCx85"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "secret"), PLACES["secrets by their names: text, secret"])
 def test_a_value_named_as_a_secret_is_masked_and_its_name_stays(text: str, secret: str) -> None:
     assert secret not in mask(text) and mask(text).startswith(text.partition(secret)[0])
 

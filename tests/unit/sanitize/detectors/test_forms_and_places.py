@@ -2,38 +2,20 @@
 
 import pytest
 
-from tests.support.scanned import found
+from tests.support.scanned import PLACES, found, mask
 
 
-@pytest.mark.parametrize(
-    "key",
-    [
-        "qwx_7G5K2M9QXW4T8ZB3NVHD6JRP", "QWX-7G5K2M9QXW4T8ZB3NVHD6JRP", "qwx_Wq7xK2mZ9tRb4Lp8Yd3Nc-Vh6_Js1",
-        "qwx_Wq7xK2mZ9tRb4Lp8Yd3Nc.Vh6Js1Gf5Ka", "qwx_9cf73fe7f5f927ffc106dfab5d075c40",
-        "qwx_Wq7-xK2mZ9_tRb4Lp8Yd3NcVh6Js1", "qwx-wq7xk2mz9trb4lp8yd3ncvh6",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("key", PLACES["keys of unknown makers"])
 def test_a_prefix_and_a_random_tail_are_a_key(key: str) -> None:
     assert found(f"my key {key} is below") == [key] and found(f'{{"value": "{key}"}}') == [key]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "GET from {}:443", "ssh root@{}", "host: {}", "{} - - [21/Nov/2026]", "ping {}", '"ip": "{}"', "{}",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text", PLACES["places of an address of four numbers"])
 def test_four_numbers_in_the_place_of_an_address_are_one(text: str) -> None:
     assert found(text.format("91.198.174.192")) == ["91.198.174.192"]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Moss.Core {} replaces 1.12.1.0", "moss=={}", "moss>={}", "moss ^{}", "## [{}] - 2026-09-02", "moss-{}.jar",
-        "| moss | {} | moss-{}.jar |", "upgraded to {}", '<Package Version="{}"/>',
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text", PLACES["places of a version of four numbers"])
 def test_four_numbers_in_the_place_of_a_version_are_none(text: str) -> None:
     assert found(text.format("91.84.2.7", "91.84.2.7").replace("Core 91.84.2.7", "Core 91.84.2.0")) == []
 
@@ -46,15 +28,15 @@ def test_a_telephone_number_with_a_slash_is_found_whole_behind_its_word(number: 
     assert found(word.format(number)) == [number] and found(f"sum {number} of all") == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Kundennummer: {4711 0815-3}",
-        "account no {00123456789}", "sort code {12-34-56}", "policy number {ABC-1234567}",
-        "Vertragsnummer {V 8812 4431/07} vom Mai", "numéro de contrat : {77 123 456}", "codice cliente {00417762}",
-        "Número de póliza: {88-12345678}", "номер договора {8812-44310}", "Tel. {+49 30 901820 App. 12} oder",
-        "your account number has 10 digits of 12345678", "contract number 2024-11-29", "claim number 1.2.3 of 2024",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text", PLACES["numbers behind the words that make them some, in braces"])
 def test_a_number_of_an_account_customer_or_contract_needs_its_word(text: str) -> None:
     assert found(text.replace("{", "").replace("}", "")) == [part.split("}")[0] for part in text.split("{")[1:]]
+
+
+@pytest.mark.parametrize(("word", "reach", "number"), [("phone", 48, "6512345678"), ("ssn", 64, "536229873")])
+@pytest.mark.parametrize("others", [0, 3, 60], ids=["alone", "few", "many"])
+def test_a_word_counts_as_far_as_it_reaches_among_many_numbers(word: str, reach: int, number: str, others: int) -> None:
+    filler = "plain words go on and on. " * 60
+    before = filler + "".join(f"{place} to 2024-2025, {filler[:40]}" for place in range(others)) + filler
+    near, far = (f"{word}{'.' * (gap - len(word))} {number} " for gap in (reach - 2, reach + 40))
+    assert number not in mask(f"{before}{near}{filler}") and number in mask(f"{before}{far}{filler}")

@@ -1,132 +1,21 @@
 """Texts in which nothing is found, though something in them looks like a value.
 
-The sentences of documentation are our own, of the kinds that it is full of.
+They stand in `tests/golden/sanitize/harmless_texts.json`. The sentences of documentation are our own, of the kinds that
+it is full of.
 """
+
+import json
 
 import pytest
 
+from tests.support.paths import GOLDEN
 from tests.support.scanned import kinds
 
-HARMLESS = [
-    # documentation
-    '"NextToken": "q7RkT2mWx9LpV4sBq7RkT2mWx9LpV4sB"',
-    "To get a copy, pass `autospec=True` to the factory, or pass `--ff-only`.",
-    "You must pass `libfoo12.lib` to the linker.", "Solution: Pass the AI_V4MAPPED flag.", "PASS: tools-all/strip-13",
-    "PASS: ld-multi/multi-18b-i386", "(SignJob::start, SignKeyJob::setUserIDs2ToSign)",
-    '"SecretId": "arn:aws:secretsmanager:us-west-2:123456789012:secret:Test1-a1b2c3"',
-    "1.172993630434470589e+02 1.905532343119886605e+02 2.613653823499444115e+02\n" * 400,
-    "layer app-registry.test/project/image@sha256:9f8a7b6c5d4e3f2a1b0c9f8a7b6c5d4e", "pass\n\nfloat_array_1d: Array",
-    "password_encryption = 'scram-sha-256'", "any password.\n\n`password_changed2`(password)",
-    "the password “sniffing” attack", "PASSWORD_HASHERS = ['app.hashers.MD5PasswordHasher']",
-    "fields = ('email', 'password', 'date_of_birth')", "'PasswordInput', 'HiddenInput4', 'TextArea'",
-    "pw = request.POST['password']", "password1 = forms.CharField(label='x')",
-    "def f(self, password: Optional[str]) -> None", "key = DatumGetDataType(x)", "self.key -> x25519.X25519PrivateKey:",
-    "`PQsetHookPass_OpenSSL`\n\n`PQsetHookPass_OpenSSL2`", "rows identified by stat1.tbl are listed",
-    "identified by CVE-2026-35737", "ProxyPass /app http://backend8.internal:8080/app",
-    "ProxyPassReverse /app2 balancer2.internal", "fastcgi_pass php8.sock:9000",
-    'Public-Key-Pins: pin-sha256="d6qzRu9zOECb90Uez27xWltNsj0e1Md7GkYYkVoZWmM="',
-    "public_key = q7RkT2mWx9LpV4sBq7RkT2mWx9", "key: AAAAB3NzaC1yc2EAAAADAQABAAABAQC7v8Qm2kX9",
-    "key: 4f:9a:00:1b:6c:d2:33:81", "token: sha256:9f8a7b6c5d4e3f2a1b0c9f8a7b6c5d4e",
-    "-----BEGIN RSA PRIVATE KEY-----\n... (left out)\n-----END RSA PRIVATE KEY-----", "ssh-keygen wrote id_key.pub2",
-    "index 100644 100755 with --cc 100644 100644 100644", "the test run pr18718 failed",
-    "| 2004-01-14 | ci 2004-01-14 | rc 2005-02-20 |", "/src/ci/12345678 and --cc 12345678",
-    "With 3.8.11 2015-05-15 the run 3.8.11 2015", "Standards-Version: 3.7.2.0", "Standards-Version 3.7.2.0",
-    "see section 13.2.5.8 \n\n#### 49.6.4.10. Stream stop", "fixed in CVE-2026-79204, call for testers",
-    "package 30+20221128-1 by phone", "'{:+f}' gives +3.140000", "4.20.1.155.in-addr.arpa",
-    "26 00 1f 00 00 00 00 00 00", "5414 5415 5416 5417 5418", "51F1 5272 5274 5275 5269 52DE",
-    "postgres://user:password@localhost/db", "http://user:pass@host:80/", "postgresql://scott:tiger@localhost/test",
-    "https://[user[:password]@]host", "amqp://myuser:mypassword@broker", "AWS_ACCESS_KEY_ID=AKIAIOSFODNN7EXAMPLE",
-    "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "sk_test_4eC39HqLyjWDarjtT1zdp7dc",
-    "ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", "Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==",
-    "Authorization: Bearer mF_9.B5f-4.1JqM", "card 4242 4242 4242 4242", "378282246310005",
-    "IBAN GB29 NWBK 6016 1331 9268 19", "from 192.0.2.7 and 2001:db8::7", "NINO QQ 12 34 56 C", "SSN 078-05-1120",
-    "your-password: <password>", "'PASSWORD': 'mypassword'", "set `PASSWORD 'password'`",
-    "passport control at gate 1234567",
-    # numbers, versions, names and code
-    "timestamp 1732147200000 and 1732147200000000", "pi is 3.14159265358979323846", "ISBN 9780262033848",
-    "EAN 4006381333931", "uuid 550e8400-e29b-41d4-a716-446655440000", "chrome 131.0.6778.86", "listen on 127.0.0.1",
-    "192.168.1.10 and 10.0.0.1 and fe80::1", "resolver 8.8.8.8", "version 1.2.3.4", "python:3.11.7-slim-bookworm",
-    "commit 1741a0b4d2c9f0e3a8b7c6d5e4f3a2b1c0d9e8f7", "@types/node@20.11.30", "icon@2x.png",
-    "git@github.com:org/repo.git", "https://example.com/item/4539148803436467", "https://example.com/t/+41446681800/x",
-    "order 20261121-0042", "0.4539148803436467 is a fraction", "from 2020-01-01 to 2026-11-21",
-    "fibonacci 1 1 2 3 5 8 13 21 34 55 89 144", "password: required", "export OPENAI_API_KEY=your-api-key-here",
-    "token: <YOUR_TOKEN>", "password = getPassword()", "password = getpass.getpass(prompt1)",
-    "password = $_POST['pass1']", "password: $Pw1", 'token = "fields(id,name1,Name2)"', "password = hash(input1)",
-    'key: "Ctrl+Shift+F5(x)"', "password=&next1=Abc", "api_key = os.environ['KEY']", "the secret of happiness is sleep",
-    "key: value", "password=${DB_PASSWORD}", "best password manager 2026", "what is a bearer token",
-    "1 000 000 000 000 euros", "look at example", "std::vector::push_back", "12:30:45", "part 06H905115",
-    "GB12WEST12345698765432", "4539148803436468",
-    "sha256 e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "see RFC 9110 section 15.5.1",
-    "| 3094.786 | 5878.512 | 29860.595 |", "3094.786  5878.512  29860.595",
-    # ids, digests and drawings
-    'projectId: "prj_Wq7xK2mZ9tRb4Lp8Yd3Nc5Vh"',
-    "the deployment dpl_7Wq7xK2mZ9tRb4Lp8Yd3Nc5Vh of workspace: wsp_2mZ9tRb4Lp8Yd3Nc5VhWq7xK",
-    "Call 888-888-8888 for a demo", '{"resource_id": "dt_2x9GhoK0TZRsohWzv1b9It8J1AB"}',
-    "evnt_01ARZ3NDEKTSV4RRFFQ69G5FAV", "flask/app.py,sha256=gy_OJqE1YslJ2RIix0Eq3x0B8IPfoH-Gcc2sQMIO0Sw,666",
-    "integrity sha512-W7tbEK2xuUl0MSrwmZKZ5bB9ro3rvFk8Yc4iFVGnBVTGQpCLmzzu0Tz4a9zAsBJm7tUWjLFvH9hGdHaqUJ1oPg==",
-    "PASS: Ab12Cd34Ef56 of 3\nFAIL: Gh78Ij90Kl12\n",
-    "nginx@sha256:1ac1f1fd85e4ed37f0264911b1bea8ab72600dc02e405fc1324e6653c4512510",
-    "pod web-7d9f8b6c5d-x2k9q restarted", "PASS: test_Ab12Cd34Ef56Gh78Ij90.py",
-    '<path d="m8-0.4,2.9-0.4,3.2 c-1.8,4.8-1.7,9.9,0.2 l-91.76.14.11"/>',
-    '<path d="M 17 20 14 8 46 18 64 15 28 17 60 16 242 -1 219 -10"/>',
-    "moss.org/x/sys v0.1.0/go.mod h1:k7NjWce9XRLGQEsW7wpKNCjG9DtNlClVuFLEZdDNbEs=",
-    "closed socket with sessionid 0x24edfaa87170035, sessionid: 0x34ed9ac1c1e0021,E38,Processed",
-    "Session: 30546174_94042385 initialized", "moss-draw-fuzzer-5390364397928448",
-    "gpg --recv-keys 5BE8A3F6C8A5C01D106C0AD820B1A390B168D356",
-    "its sizes are 648 1288 1928 2568 3208 3848 4488 5128 5768 6408 7048",
-    "&hf_servingcellpriorityparametersdescription_prio",
-    "a group, whose identifier (for example, `mgr_01VPTCmyiu5ZLsWkcxYG2pY8`) stays", "NID_pbeWithMD2AndRC2_CBC",
-    'the fault was identified by "jamesh", who has basic x86-64 skills',
-    "pass to `utf8mb4x2`, License: GPLv2.1+ and GFDL-1.3+-no-invariant",
-    "wtoken = AppWindowToken{9f4ef63 token=Token{a64f992",
-    "Phone log of Fri Sep 16 22:03:00 2011 -0700 and 1,688 (136 direct), call 20121222",
-    # tables, headings, code and sentences about passwords
-    "Option      Token         Meaning\n-a          ALL_FILES     include hidden\n-x2         X2_MODE       more\n",
-    "setting            password  description\nmin_length         12        shortest allowed\n",
-    "you may change the password\nafter the first login of anna2X!y to it\n",
-    '#define ICON_KEY "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5E"',
-    "try:\n  pass \nexcept ValueError:\n  check('(0x+1)', 1, 4)\n", "secret:\n    name: abc-x1\n    key: tls2026\n",
-    "~ password = (sensitive value) -> (known after apply)",
-    "パスワードは8文字以上です。トークンの有効期限はISO8601形式",
-    "COPY public.items (id, token_count, note) FROM stdin;\n1\t1234567\tabc2X\n",
-    "The password is always required, see Settings.Auth for more.", "If the password is in Config2.py, move it.",
-    "The token changes every hour, Kubernetes renews it.", "the password sha-256 names a method",
-    "[passwords]\npolicy = strict\nrotate_days = 90\npattern = ^[A-Za-z0-9]{12,}$",
-    "[password]\nmin_length = 12\nhash = argon2id\nalgorithm = sha512-crypt",
-    "[users]\nanna = Anna Krause\nbob = uid1002, staff",
-    "[credentials]\nhelper = osxkeychain\nclient_id = 7kQ2xbV7mZp4Lr8nYs",
-    "credentials:\n  provider: aws\n  region: eu-west-1\n  profile: prod2",
-    "secrets:\n  db:\n    file: ./db_password.txt\nother: tW9kQ2xbV7mZp4Lr8nYs",
-    "if name in secrets:\n    load: tW9kQ2xbV7mZp4Lr8nYs", "tokens:\n  access: 15m\n  refresh: 30d",
-    "INSERT INTO users VALUES (42, 'bob', '2026-01-01 10:00:00', 'd41d8cd98f00b204e9800998ecf8427e');",
-    "INSERT INTO users VALUES (1, 'Anna', 'Berlin2024', 'admin');",
-    "INSERT INTO products VALUES (17, 'tW9kQ2xbV7mZp4Lr8nYs', 'Lamp LED12W E27', 19.99);",
-    "INSERT INTO accounts VALUES ($1, $2, crypt($3, gen_salt('bf')));", "CORP/anna:read-only and CORP\\anna logged on",
-    "domain/user:'password'", "Change the password from settings to finish.",
-    "The password was changed yesterday and the new one applies immediately.",
-    "Das alte Passwort war zu kurz und das neue ist noch nicht gesetzt.",
-    "Старый пароль был слишком короткий, новый — длиннее", "AUTH LOGIN PLAIN CRAM-MD5", "enable secret <password>",
-    "Key Content            : Not present", "openssl rsa -passin env:KEYPASS -in k.pem",
-    "schtasks /create /ru CORP\\user /rp <password>",
-    # examples, measures, flags and paging tokens
-    "The CVV has 3 digits; the CVC2 was introduced in 1997.", "cvv: 123",
-    "CVV 605-17 is a part number, CVV 605.5 a measure, cvv_605 a column",
-    '{"type": "random_string", "attributes": {"length": 8, "result": "ab12cd34xy"}}',
-    '{"type": "random_password", "attributes": {"result": "${var.password}"}}',
-    '{"type": "random_password"}, {"type": "random_id", "result": "uK3!fjs9Dk2#pq8Lm"}',
-    "cookie:\n  secure: true\n  sameSite: strict", "user.login = deploy-robot-production",
-    '"nextPageToken": "Ri_AzENJOygDCJ9nbN08jQLoYthKurhu"', "continuation_token=pydDFOQR5rDXWbDWpxQMb66cxV2oATbe",
-    # names and accounts of no form
-    'import x from "@scope/pkg.js"', 'pip install "package[extra]"@1.0', '"label"@en .',
-    '#define SN_pbe_WithSHA1And2_Key_TripleDES_CBC   "PBE-SHA1-2DES"',
-    "#define CKM_NSS_AES_KEY_WRAP            0xce534351UL", "use test_live_migration_with_numa_2_nodes_and_more now",
-    "DE89A704004405320130", "Gb59DmfR1r665CrxW7LtSmQ and LV87OaBZI19Iv8R7Y5b9F", "image: nginx:91.18.151.67",
-    "my order number is 4992318604", "please use password = passwordHashers for it",
-    "please use password: UserPasswordField for it", "please use glpat-XXXXXXXXXXXXXXXXXXXX for it",
-    "please use ghp_yourTokenGoesHereAndNowhereElseAtAll00 for it",
-]  # fmt: skip
+RECORDED: dict[str, list[str]] = json.loads((GOLDEN / "sanitize" / "harmless_texts.json").read_text())
+FILE_NAME = "rows identified by stat1.tbl are listed"
+MEASURES = "1.172993630434470589e+02 1.905532343119886605e+02 2.613653823499444115e+02\n" * 400
 
 
-@pytest.mark.parametrize("text", HARMLESS)
+@pytest.mark.parametrize("text", [MEASURES, FILE_NAME, *(text for texts in RECORDED.values() for text in texts)])
 def test_what_only_looks_like_a_value_stays(text: str) -> None:
     assert kinds(text) == []

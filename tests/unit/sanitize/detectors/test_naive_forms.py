@@ -48,8 +48,7 @@ def test_a_token_begins_with_a_prefix_of_its_form_and_is_found_as_by_searching_f
 @settings(max_examples=300)
 @given(st.text("0123456789 .-/x+", max_size=40))
 def test_runs_of_digits_are_those_of_a_plain_search(text: str) -> None:
-    view = View(text)
-    runs = digit_runs(view, WorkBudget(len(text)), short=True, min_plain_digits=0, decimals=True)
+    runs = digit_runs(View(text), WorkBudget(len(text)), short=True, min_plain_digits=0, decimals=True)
     plain = re.finditer(r"\d(?:[ .\-/_()\t]{0,2}\d)*", text)
     not_dates = re.compile(r"(?:19|20)\d\d[-./][01]\d[-./][0-3]\d(?: [0-2]\d)?")
     expected = [

@@ -7,19 +7,10 @@ import string
 import pytest
 
 from gateway.sanitize.detectors.value_forms import has_odd_pairs, is_public
-from tests.support.scanned import kinds
+from tests.support.scanned import PLACES, kinds
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "glpat-ECPHKoqktoOruUnwGpJo", "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",
-        "xoxb-930993723641-248162238839-Drdf7qdUtAyHLyXXxXPzaRCs",
-        "github_pat_sVYpkBUyOuriI5QQiOV7yz_472dWCUk7AlimVNiBzYHVkbP9NvtJSBfwAfgCtbSeXHHvOuTcCpsyS32Mfu",
-        "DB_PASSWORD=YQJRhDIvxRWAdlltgvzc", "password: KQWvODGzyOXdlv",
-        "Authorization: Bearer EuPbMqcXXXCD9TTwkHtfn9dt5lD0tOHE",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text", PLACES["keys of letters alone"])
 def test_random_letters_alone_and_chance_words_in_them_hide_no_key(text: str) -> None:
     assert "SECRET" in [entity for entity, _ in kinds(f"please use {text} for it")]
 
@@ -38,13 +29,6 @@ def test_letters_that_are_drawn_at_random_are_told_from_words_by_their_pairs() -
     assert sum(map(has_odd_pairs, drawn)) > 0.88 * len(drawn)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        b"accessTokenValiditySeconds", b"PasswordAuthenticationProvider", b"kSecAttrSynchronizable",
-        b"g:NetrwTopLvlMenu", b"CKM_EXTRACT_KEY_FROM_KEY", b"NSHTTPCookieStorage", b"Benutzerverwaltungsdienst",
-        b"wszechstronnosc", b"motdepasseutilisateur", b"x86_64-linux-gnu", b"salasanakysely", b"short",
-    ],
-)  # fmt: skip
-def test_names_and_words_of_several_languages_have_usual_pairs(name: bytes) -> None:
-    assert not has_odd_pairs(name)
+@pytest.mark.parametrize("name", PLACES["names of usual letters"])
+def test_names_and_words_of_several_languages_have_usual_pairs(name: str) -> None:
+    assert not has_odd_pairs(name.encode())

@@ -7,19 +7,13 @@ import pytest
 
 from gateway.domain import Json
 from gateway.errors import InvalidRequest
-from gateway.services.completion.attempts import RetryBudget, upstream_breaker, weighted_order
+from gateway.services.completion import attempts
+from gateway.services.completion.attempts import RetryBudget, UpstreamHealth, upstream_breaker, weighted_order
 from gateway.services.completion.images import MAX_IMAGES, data_urls, inline_images
 from gateway.wire.chat.request import UpstreamOptions, image_parts, to_upstream
+from tests.support.clocks import Clock
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now_s = 100.0
-
-    def __call__(self) -> float:
-        return self.now_s
 
 
 def test_half_of_twenty_faults_open_it_but_old_ones_do_not_count() -> None:
@@ -68,10 +62,8 @@ class Pictures:
 
 
 def asking(*urls: object) -> Json:
-    parts = [
-        {"type": "image_url", "image_url": url if isinstance(url, str) else {"url": "https://x.example/a"}}
-        for url in urls
-    ]
+    addresses = [url if isinstance(url, str) else {"url": "https://x.example/a"} for url in urls]
+    parts = [{"type": "image_url", "image_url": address} for address in addresses]
     return {"model": "m", "messages": [{"role": "user", "content": [{"type": "text", "text": "see"}, *parts]}]}
 
 
@@ -86,24 +78,22 @@ async def test_images_by_url_are_put_in_whatever_their_form() -> None:
     assert images[2]["detail"] == "low" and sorted(source.asked)[2] == "https://x.example/c"
 
 
-@pytest.mark.parametrize(
-    "part",
-    [
-        {"type": "video_url", "video_url": {"url": "http://10.0.0.1/v"}},
-        {"type": "audio_url", "audio_url": "http://10.0.0.1/a"},
-        {"image_url": "http://10.0.0.1/i"},
-        {"type": "text", "text": "x", "image_url": {"url": "http://10.0.0.1/i"}},
-    ],
-    ids=str,
-)
+ADDRESSES = [
+    {"type": "video_url", "video_url": {"url": "http://10.0.0.1/v"}},
+    {"type": "audio_url", "audio_url": "http://10.0.0.1/a"},
+    {"image_url": "http://10.0.0.1/i"},
+    {"type": "text", "text": "x", "image_url": {"url": "http://10.0.0.1/i"}},
+]
+
+
+@pytest.mark.parametrize("part", ADDRESSES, ids=str)
 async def test_no_other_address_reaches_an_upstream_that_would_fetch_it(part: Json) -> None:
     body = {"model": "m", "messages": [{"role": "user", "content": [part]}]}
     with pytest.raises(InvalidRequest, match="only images are fetched here") as refused:
         await inline_images(image_parts(body), Pictures(PNG))
     assert refused.value.param is not None and refused.value.param.startswith("messages[0].content[0].")
     inside = {"type": "video_url", "video_url": {"url": "data:video/mp4;base64,AAAA"}}
-    same = {"model": "m", "messages": [{"role": "user", "content": [inside]}]}
-    assert image_parts(same) == []
+    assert image_parts({"model": "m", "messages": [{"role": "user", "content": [inside]}]}) == []
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://x.example/a", "//x.example/a", "javascript:1"])
@@ -129,19 +119,12 @@ def test_fields_that_name_a_host_or_a_credential_never_go_on(name: str) -> None:
 
 
 def test_todays_names_go_up_whatever_the_caller_calls_them() -> None:
-    body: Json = {
-        "model": "m",
-        "messages": [
-            {"role": "developer", "content": "be kind"},
-            {"role": "user", "content": [{"type": "input_text", "text": "x"}]},
-            {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "function": {"name": "f"}}]},
-            {"role": "tool", "content": "1"},
-            {"role": "tool", "content": "2", "name": "g"},
-        ],
-        "max_completion_tokens": 9,
-        "tools": [{"type": "function", "name": "f", "parameters": {}}],
-        "tool_choice": {"type": "function", "name": "f"},
-    }
+    asked = {"role": "user", "content": [{"type": "input_text", "text": "x"}]}
+    called = {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "function": {"name": "f"}}]}
+    results = [{"role": "tool", "content": "1"}, {"role": "tool", "content": "2", "name": "g"}]
+    body: Json = {"model": "m", "messages": [{"role": "developer", "content": "be kind"}, asked, called, *results]}
+    function = {"type": "function", "name": "f"}
+    body |= {"max_completion_tokens": 9, "tools": [{**function, "parameters": {}}], "tool_choice": function}
     sent = to_upstream(body, UpstreamOptions("up", {"top_k": 1}))
     assert [m["role"] for m in sent["messages"]] == ["system", "user", "assistant", "tool", "user"]
     assert sent["messages"][3]["tool_call_id"] == "c1" and "result of g" in sent["messages"][4]["content"]
@@ -170,3 +153,87 @@ async def test_when_one_image_is_refused_the_others_are_let_go_at_once() -> None
             await data_urls([("http://a.test/slow", "first"), ("http://a.test/bad", "second")], Slow())
         assert refused.value.param == "second"
         await let_go.wait()
+
+
+# --- what closes an upstream off, and for whom ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def health(clock: Clock) -> UpstreamHealth:
+    return UpstreamHealth(clock)
+
+
+def test_bad_answers_to_one_caller_close_the_upstream_for_that_caller_alone(health: UpstreamHealth) -> None:
+    for _ in range(50):
+        health.answered_badly("poisoned")
+    assert health.wait_s("poisoned") > 0 and not health.take("poisoned")
+    assert health.take("other") and health.take("third")
+
+
+def test_bad_answers_to_several_callers_close_nothing_for_those_who_got_none(health: UpstreamHealth) -> None:
+    for number in range(50):
+        health.answered_badly(f"key{number % 2}")
+    assert health.wait_s("key0") > 0 and health.take("third") and not health.is_open
+    assert health.take("key0", is_last=True), "with nowhere else to go a refusal helps nobody"
+
+
+def test_no_number_of_bad_answers_closes_the_last_upstream(health: UpstreamHealth) -> None:
+    for number in range(200):
+        health.answered_badly(f"key{number % 20}")
+        assert health.take(f"key{number % 20}", is_last=True)
+
+
+@pytest.mark.parametrize("callers", [1, 2, 5])
+def test_an_upstream_that_never_answers_is_closed_to_all(health: UpstreamHealth, clock: Clock, callers: int) -> None:
+    for number in range(5):
+        assert health.take(f"key{number % callers}", is_last=True)
+        health.was_silent(f"key{number % callers}")
+    assert not health.take("other", is_last=True) and health.wait_s("other", is_last=True) == 5
+    clock.now_s += 5
+    assert health.take("other", is_last=True) and not health.take("third", is_last=True), "one probe"
+    health.succeeded("other")
+    assert health.take("third", is_last=True)
+
+
+def test_a_caller_whose_calls_alone_are_silent_does_not_close_it_for_others(health: UpstreamHealth) -> None:
+    for _ in range(30):
+        health.succeeded("other")
+        for _ in range(attempts.MOST_OF_ONE):
+            health.was_silent("slow")
+    assert health.take("other", is_last=True)
+
+
+def test_a_bad_answer_ends_a_row_of_silent_calls(health: UpstreamHealth) -> None:
+    for number in range(4):
+        health.was_silent(f"key{number}")
+    health.answered_badly("other")
+    health.was_silent("key4")
+    assert health.take("other", is_last=True)
+
+
+def test_a_caller_is_let_through_again_after_its_rest(health: UpstreamHealth, clock: Clock) -> None:
+    for _ in range(5):
+        health.answered_badly("one")
+    clock.now_s += 5
+    assert health.take("one") and not health.take("one")
+    health.release("one")
+    assert health.take("one")
+    health.succeeded("one")
+    assert health.take("one") and health.take("one")
+
+
+def test_a_probe_that_fails_doubles_the_rest_whoever_made_it(health: UpstreamHealth, clock: Clock) -> None:
+    for _ in range(5):
+        health.was_silent("one")
+    rests = []
+    for _ in range(4):
+        rests.append(health.wait_s("two", is_last=True))
+        clock.now_s += rests[-1]
+        assert health.take("one", is_last=True)
+        health.was_silent("one")
+    assert rests == [5, 10, 20, 30]

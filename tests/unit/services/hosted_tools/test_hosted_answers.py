@@ -90,8 +90,7 @@ async def test_the_operator_narrows_what_a_caller_may_do() -> None:
     response = await desk.response(tools=[{**WORDS, "allowed_tools": ["look", "wipe"]}])
     assert kinds(response) == ["mcp_list_tools", "mcp_approval_request"]
     assert [tool["name"] for tool in response["output"][0]["tools"]] == ["look"]
-    request = response["output"][1]
-    approval = {"type": "mcp_approval_response", "approval_request_id": request["id"], "approve": True}
+    approval = {"type": "mcp_approval_response", "approval_request_id": response["output"][1]["id"], "approve": True}
     desk = Desk(["Found."])
     done = await desk.response(tools=[WORDS], earlier=[QUESTION, *response["output"]], input=[approval])
     assert kinds(done) == ["mcp_call", "message"] and done["output"][0]["output"] == "look found it"

@@ -46,11 +46,9 @@ async def test_the_callers_limits_of_calls_and_tokens_hold_over_all_rounds() -> 
     body = {"model": "SvcLLM", "messages": QUESTION, "max_completion_tokens": 50, "max_tokens": 70}
     model = ScriptedModel([call("web_search", query="a")], ["Paris."], tokens=20)
     await play(model, [web.tool(sources)], sources, LoopRequest(body, max_calls=1))
-    assert [asked["max_tokens"] for asked in model.asked] == [50, 30]
-    assert model.asked[1]["tool_choice"] == "none"
+    assert [asked["max_tokens"] for asked in model.asked] == [50, 30] and model.asked[1]["tool_choice"] == "none"
     model = ScriptedModel([call("web_search", query="a")], tokens=50)
-    events = await play(model, [web.tool(sources)], sources, LoopRequest(body))
-    assert ending(events).finish_reason == "length"
+    assert ending(await play(model, [web.tool(sources)], sources, LoopRequest(body))).finish_reason == "length"
 
 
 def test_text_that_waits_comes_before_what_follows_it() -> None:
@@ -65,8 +63,7 @@ def test_text_that_waits_comes_before_what_follows_it() -> None:
 
 async def test_calls_of_an_answer_that_was_cut_are_not_run() -> None:
     web, sources = ScriptedWeb(), Sources()
-    model = ScriptedModel([call("web_search", query="a")], finish="length")
-    events = await play(model, [web.tool(sources)], sources)
+    events = await play(ScriptedModel([call("web_search", query="a")], finish="length"), [web.tool(sources)], sources)
     assert web.asked == [] and ending(events).finish_reason == "length"
 
 

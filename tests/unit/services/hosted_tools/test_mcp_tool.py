@@ -68,15 +68,11 @@ async def test_a_tool_is_listed_offered_called_and_paid_for() -> None:
     assert text_of(events) == "It is a word." and isinstance(events[-1], AnswerEnd)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "result", "words"),
-    [
-        ("{", ("", False), "must be a JSON object"),
-        ("[]", ("", False), "must be a JSON object"),
-        ('"' + "x" * 200_001 + '"', ("", False), "must be a JSON object"),
-        ("{}", ("no such word", True), "no such word"),
-    ],
-)
+FAILURES = [(text, ("", False), "must be a JSON object") for text in ("{", "[]", '"' + "x" * 200_001 + '"')]
+FAILURES.append(("{}", ("no such word", True), "no such word"))
+
+
+@pytest.mark.parametrize(("arguments", "result", "words"), FAILURES)
 async def test_a_call_that_fails_says_why(arguments: str, result: tuple[str, bool], words: str) -> None:
     web, server = ScriptedWeb(), Server()
     server.result = result
@@ -104,12 +100,8 @@ async def test_a_list_that_takes_too_long_is_told_and_the_answer_goes_on() -> No
     web, server = ScriptedWeb(), Server()
     server.silent = {"list"}
     async with asyncio.timeout(5):
-        events = await play(
-            ScriptedModel(["Without."]),
-            [McpTool(server, never(), web.caller)],
-            Sources(),
-            limits=LoopLimits(total_s=0.1),
-        )
+        tool, limits = McpTool(server, never(), web.caller), LoopLimits(total_s=0.1)
+        events = await play(ScriptedModel(["Without."]), [tool], Sources(), limits=limits)
     [listing] = calls_of(events)
     assert listing.status == "failed" and "the time for tools" in listing.error and text_of(events) == "Without."
 
@@ -118,30 +110,27 @@ async def test_all_texts_of_a_listed_tool_are_bounded_cleaned_and_masked() -> No
     web, server = ScriptedWeb(), Server()
     web.secret = "secret"
     field: Json = {"type": "string", "description": "A secret\u200b word."}
-    odd: Json = {
-        "name": "odd",
-        "inputSchema": {"type": "object", "properties": {"word": field}},
-        "annotations": {"title": "secret " + "x" * 1_000, "readOnlyHint": True, "note": "y" * 100_000},
-    }
+    notes = {"title": "secret " + "x" * 1_000, "readOnlyHint": True, "note": "y" * 100_000}
+    schema = {"type": "object", "properties": {"word": field}}
+    odd: Json = {"name": "odd", "inputSchema": schema, "annotations": notes}
     server.listed = [odd, {"name": "n" * 129}]
-    listing = calls_of(await play(ScriptedModel(["Ok."]), [McpTool(server, never(), web.caller)], Sources()))[0]
-    [tool] = listing.results
+    [tool] = calls_of(await play(ScriptedModel(["Ok."]), [McpTool(server, never(), web.caller)], Sources()))[0].results
     assert tool["input_schema"]["properties"]["word"]["description"] == "A [MASKED] word."
     assert tool["annotations"]["title"].startswith("[MASKED] x") and len(tool["annotations"]["title"]) < 250
     assert tool["annotations"].keys() == {"title", "readOnlyHint"}
 
 
-@pytest.mark.parametrize(
-    ("rule", "tool", "needed"),
-    [
-        (ApprovalRule(), LOOK, True),
-        (ApprovalRule("never"), LOOK, False),
-        (ApprovalRule("always", never=frozenset({"look"})), LOOK, False),
-        (ApprovalRule("never", always=frozenset({"look"})), LOOK, True),
-        (ApprovalRule(never_read_only=True), {"name": "x", "annotations": {"readOnlyHint": True}}, False),
-        (ApprovalRule(never_read_only=True), WIPE, True),
-    ],
-)
+RULES = [
+    (ApprovalRule(), LOOK, True),
+    (ApprovalRule("never"), LOOK, False),
+    (ApprovalRule("always", never=frozenset({"look"})), LOOK, False),
+    (ApprovalRule("never", always=frozenset({"look"})), LOOK, True),
+    (ApprovalRule(never_read_only=True), {"name": "x", "annotations": {"readOnlyHint": True}}, False),
+    (ApprovalRule(never_read_only=True), WIPE, True),
+]
+
+
+@pytest.mark.parametrize(("rule", "tool", "needed"), RULES)
 def test_which_calls_need_approval(rule: ApprovalRule, tool: Json, needed: bool) -> None:
     assert rule.is_needed(tool) is needed
 

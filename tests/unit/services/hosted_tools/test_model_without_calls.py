@@ -5,7 +5,6 @@ asked beside them, what the model says, what the caller is told and what the mod
 """
 
 import json
-from collections.abc import AsyncGenerator
 from typing import Any
 
 import orjson
@@ -14,6 +13,7 @@ import pytest
 from gateway.domain import Json, RequestStats
 from gateway.errors import InvalidRequest, UpstreamError
 from gateway.services.hosted_tools.model_without_calls import ForcedCalls
+from tests.support.batches import Batches
 from tests.support.paths import GOLDEN
 
 RECORDED = json.loads((GOLDEN / "model_without_calls.json").read_text())
@@ -30,15 +30,10 @@ class Model:
 
     async def complete(self, body: Json, stats: RequestStats, *, route: str = "") -> Json:
         self.sent = body
-        return {
-            "id": "c",
-            "usage": {"total_tokens": 3},
-            "choices": [{"index": 0, "message": {"content": self.text}, "finish_reason": self.finish}],
-        }
+        choice = {"index": 0, "message": {"content": self.text}, "finish_reason": self.finish}
+        return {"id": "c", "usage": {"total_tokens": 3}, "choices": [choice]}
 
-    async def stream(
-        self, body: Json, stats: RequestStats, *, route: str = "", relay: object = None
-    ) -> AsyncGenerator[list[bytes], None]:
+    async def stream(self, body: Json, stats: RequestStats, *, route: str = "", relay: object = None) -> Batches:
         self.sent = body
         deltas: list[Json] = [{"role": "assistant"}]
         deltas += [{"content": self.text[at : at + 3]} for at in range(0, len(self.text), 3)]

@@ -33,8 +33,7 @@ class Pages:
     """A document of `count` pages, of which those in `broken` cannot be drawn."""
 
     def __init__(self, count: int, broken: Sequence[int] = ()) -> None:
-        self.count = count
-        self.broken = broken
+        self.count, self.broken = count, broken
         self.drawn: list[int] = []
 
     async def picture(self, body: bytes, number: int, owner: str) -> PagePicture:
@@ -66,8 +65,7 @@ class Refusing(Scripted):
 
     def __init__(self, *texts: str, refused: Sequence[int] = (), silent: Sequence[int] = ()) -> None:
         super().__init__(*texts)
-        self.refused = refused
-        self.silent = silent
+        self.refused, self.silent = refused, silent
 
     async def complete(self, body: Json, stats: RequestStats, *, route: str = "") -> Json:
         answer = await super().complete(body, stats)
@@ -131,8 +129,7 @@ async def test_other_parts_of_the_gateway_get_the_text_of_a_picture() -> None:
     assert (read.text, read.is_uncertain) == ("# Read", False)
     await own.text_of(url, "key1", plain=True)
     markdown, plain = (sent["messages"][0]["content"][1]["text"] for sent in completions.bodies)
-    assert "markdown" in markdown and "Free OCR" in plain
-    assert bill.calls == ["key1", "key1"]
+    assert "markdown" in markdown and "Free OCR" in plain and bill.calls == ["key1", "key1"]
 
 
 async def test_a_page_is_not_read_for_a_key_that_may_not_pay_for_it() -> None:

@@ -63,35 +63,34 @@ async def chunks(events: AsyncIterator[EventBatch]) -> list[Json | None]:
 # --- requests ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("request_body", "param"),
-    [
-        ({"messages": []}, "messages"),
-        ({"messages": [{"role": "user", "content": "Free OCR."}]}, "messages[0].content"),
-        (body(TEXT), "messages[0].content"),
-        (body(part("data:,")), "messages[0].content"),
-        (body(part(data_url(picture())), {"type": "text", "text": "<image>\n"}), "messages[0].content"),
-        (body(TEXT, {"type": "video"}), "messages[0].content[1].type"),
-        (body(TEXT, {"type": "image_url", "image_url": {}}), "messages[0].content[1].image_url.url"),
-        (body(TEXT, part("")), "messages[0].content[1].image_url.url"),
-        (body({"type": "text", "text": 3}, part("x")), "messages[0].content[0].text"),
-        (body(TEXT, *[part(data_url(picture()))] * 9), "messages[0].content[9]"),
-        (body(TEXT, part("file:///etc/passwd")), "messages[0].content[1].image_url.url"),
-        (body(TEXT, part("data:image/png;base64,@@@@")), "messages[0].content[1].image_url.url"),
-        (body(TEXT, part("data:image/png,abcd")), "messages[0].content[1].image_url.url"),
-        (body(TEXT, part(data_url(b"%PDF-1.4"))), "messages[0].content[1].image_url.url"),
-        (body(TEXT, part(data_url(picture())), part("http://x.test/gone")), "messages[0].content[2].image_url.url"),
-        (body(TEXT, part(data_url(picture())), n=2), "n"),
-        ({"messages": [{"role": "assistant", "content": "hi"}, *body(TEXT)["messages"]]}, "messages[0]"),
-        ({"messages": body(TEXT)["messages"] * 2}, "messages[1]"),
-    ],
-)
+WRONG = [
+    ({"messages": []}, "messages"),
+    ({"messages": [{"role": "user", "content": "Free OCR."}]}, "messages[0].content"),
+    (body(TEXT), "messages[0].content"),
+    (body(part("data:,")), "messages[0].content"),
+    (body(part(data_url(picture())), {"type": "text", "text": "<image>\n"}), "messages[0].content"),
+    (body(TEXT, {"type": "video"}), "messages[0].content[1].type"),
+    (body(TEXT, {"type": "image_url", "image_url": {}}), "messages[0].content[1].image_url.url"),
+    (body(TEXT, part("")), "messages[0].content[1].image_url.url"),
+    (body({"type": "text", "text": 3}, part("x")), "messages[0].content[0].text"),
+    (body(TEXT, *[part(data_url(picture()))] * 9), "messages[0].content[9]"),
+    (body(TEXT, part("file:///etc/passwd")), "messages[0].content[1].image_url.url"),
+    (body(TEXT, part("data:image/png;base64,@@@@")), "messages[0].content[1].image_url.url"),
+    (body(TEXT, part("data:image/png,abcd")), "messages[0].content[1].image_url.url"),
+    (body(TEXT, part(data_url(b"%PDF-1.4"))), "messages[0].content[1].image_url.url"),
+    (body(TEXT, part(data_url(picture())), part("http://x.test/gone")), "messages[0].content[2].image_url.url"),
+    (body(TEXT, part(data_url(picture())), n=2), "n"),
+    ({"messages": [{"role": "assistant", "content": "hi"}, *body(TEXT)["messages"]]}, "messages[0]"),
+    ({"messages": body(TEXT)["messages"] * 2}, "messages[1]"),
+]
+
+
+@pytest.mark.parametrize(("request_body", "param"), WRONG)
 async def test_what_is_wrong_is_refused_by_its_place_before_any_upstream_call(request_body: Json, param: str) -> None:
     completions = Scripted("x")
     with pytest.raises(InvalidRequest) as refused:
         await service(completions).complete(request_body, RequestStats())
-    assert refused.value.param == param
-    assert not completions.bodies
+    assert refused.value.param == param and not completions.bodies
 
 
 async def test_too_many_pixels_are_refused_without_decoding() -> None:
@@ -111,8 +110,7 @@ async def test_an_image_of_more_than_20_mib_is_refused_before_it_is_decoded() ->
 @pytest.mark.parametrize("form", ["{url}", "DATA:image/jpeg;charset=x;BASE64,{b64}", "data:;base64,{b64}\n"])
 async def test_data_urls_are_read_as_browsers_write_them(form: str) -> None:
     data = picture()
-    url = form.format(url=data_url(data), b64=base64.b64encode(data).decode())
-    assert await decode_data_url(url) == data
+    assert await decode_data_url(form.format(url=data_url(data), b64=base64.b64encode(data).decode())) == data
 
 
 async def test_long_base64_comes_out_whole_with_and_without_line_breaks() -> None:
@@ -134,9 +132,7 @@ async def test_the_upstream_gets_the_image_first_inlined_and_labelled_by_its_byt
     )
     sent = completions.bodies[0]
     image, text = sent["messages"][0]["content"]
-    assert image["image_url"]["url"].startswith("data:image/jpeg;base64,")
-    assert text == TEXT
-    assert sent["temperature"] == 0
+    assert image["image_url"]["url"].startswith("data:image/jpeg;base64,") and text == TEXT and sent["temperature"] == 0
 
 
 async def test_a_bare_string_as_image_url_is_accepted() -> None:
@@ -178,8 +174,7 @@ async def test_a_stream_of_several_images_is_one_answer() -> None:
     assert [one["finish_reason"] for one in finishes] == ["stop"]
     assert finishes[0]["provider_specific_fields"]["images"][1] == {"width": 7, "height": 9}
     usages = [one["usage"] for one in data if one.get("usage")]
-    assert usages == [{"prompt_tokens": 20, "completion_tokens": 4, "total_tokens": 24}]
-    assert completions.closed == 2
+    assert usages == [{"prompt_tokens": 20, "completion_tokens": 4, "total_tokens": 24}] and completions.closed == 2
 
 
 async def test_a_stream_given_up_closes_the_upstreams() -> None:
@@ -223,5 +218,4 @@ async def test_images_for_remote_upstreams_are_turned_upright_and_put_on_white()
     await pool.close()
     opened = [Image.open(io.BytesIO(await decode_data_url(image.url))) for image in (turned, white)]
     assert opened[0].size == (30, 40) == (turned.width, turned.height)
-    assert opened[1].convert("RGB").getpixel((0, 0)) == (255, 255, 255)
-    assert plain.url == urls[2]
+    assert opened[1].convert("RGB").getpixel((0, 0)) == (255, 255, 255) and plain.url == urls[2]

@@ -19,16 +19,14 @@ async def test_max_tokens_is_clamped_to_what_the_context_leaves() -> None:
     adapter = OcrAdapter(inner)
     await adapter.complete(body(part("u"), TEXT, max_tokens=8000), RequestStats())
     await adapter.complete(body(part("u"), TEXT, max_tokens=50), RequestStats())
-    assert 6000 < inner.bodies[0]["max_tokens"] <= 8192 - 1156
-    assert inner.bodies[1]["max_tokens"] == 50
+    assert 6000 < inner.bodies[0]["max_tokens"] <= 8192 - 1156 and inner.bodies[1]["max_tokens"] == 50
 
 
 async def test_special_tokens_and_loops_are_taken_out_of_a_whole_answer() -> None:
     raw = "<|ref|>text<|/ref|><|det|>[[1, 2, 3, 4]]<|/det|>\n" + "No. 1\n" * 200
     answer = await OcrAdapter(ScriptedUpstream(raw, finish="length")).complete(body(part("u"), TEXT), RequestStats())
     choice = answer["choices"][0]
-    assert choice["message"]["content"] == "text[[1, 2, 3, 4]]\nNo. 1"
-    assert choice["finish_reason"] == "length"
+    assert choice["message"]["content"] == "text[[1, 2, 3, 4]]\nNo. 1" and choice["finish_reason"] == "length"
 
 
 async def test_special_tokens_are_taken_out_of_a_stream() -> None:
@@ -44,8 +42,5 @@ async def test_special_tokens_are_taken_out_of_a_stream() -> None:
 async def test_a_streamed_loop_is_ended_with_length_and_the_upstream_closed() -> None:
     inner = ScriptedUpstream("|".join(["Page 1\n", *["again and again\n"] * 400]))
     data = await raw_chunks(OcrAdapter(inner).stream(body(part("u"), TEXT), RequestStats()))
-    assert data[-1] is None
-    assert data[-2] is not None
-    assert data[-2]["choices"][0]["finish_reason"] == "length"
-    assert inner.closed == 1
-    assert len(data) < 250
+    assert data[-1] is None and data[-2] is not None
+    assert data[-2]["choices"][0]["finish_reason"] == "length" and inner.closed == 1 and len(data) < 250

@@ -20,8 +20,7 @@ def lengths(results: list[dict[str, str]]) -> list[int]:
 def test_short_pages_stay_whole_and_long_ones_share_the_rest() -> None:
     results = pages([100, 10_000, 20_000])
     note = fit(results, 8_100)
-    assert lengths(results)[0] == 100
-    assert all(3_900 < size <= 4_000 for size in lengths(results)[1:])
+    assert lengths(results)[0] == 100 and all(3_900 < size <= 4_000 for size in lengths(results)[1:])
     assert note is not None and "2 of 3 pages" in note and "websearch-extract" in note and "without text" not in note
 
 

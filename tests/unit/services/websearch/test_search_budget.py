@@ -4,6 +4,7 @@ import pytest
 
 from gateway.domain import Json, SearchRequest
 from gateway.wire.preencoded import PackedJson
+from tests.support.loop_turns import turns_of_others
 from tests.unit.services.websearch.test_service import CALL, Scripted, result, service, whole
 
 BOTH = frozenset({"include_raw_content", "include_favicon"})
@@ -15,14 +16,8 @@ def sizes(data: Json, field: str) -> list[int]:
 
 def results(*lengths: tuple[int, int | None]) -> list[Json]:
     """Results with an excerpt and a page of these lengths."""
-    return [
-        result(
-            f"https://a.test/{number}",
-            content=("word " * excerpt)[:excerpt],
-            raw_content=None if text is None else ("text " * text)[:text],
-        )
-        for number, (excerpt, text) in enumerate(lengths)
-    ]
+    texts = [(("word " * excerpt)[:excerpt], text and ("text " * text)[:text]) for excerpt, text in lengths]
+    return [result(f"https://a.test/{n}", content=content, raw_content=raw) for n, (content, raw) in enumerate(texts)]
 
 
 async def test_long_excerpts_are_cut_once_and_remembered_so() -> None:
@@ -64,15 +59,28 @@ async def test_pages_without_room_are_told() -> None:
 
 
 async def test_no_text_of_a_result_keeps_characters_that_nobody_sees() -> None:
-    fields = {
-        "content": "a\u200bb",
-        "raw_content": "\u202ec",
-        "favicon": "https://a.test/\u2060f.ico",
-        "odd": ["\U000e0041d"],
-    }
+    icon, odd = "https://a.test/\u2060f.ico", ["\U000e0041d"]
+    fields = {"content": "a\u200bb", "raw_content": "\u202ec", "favicon": icon, "odd": odd}
     made = service(Scripted([{**result("https://a.test/\u200b1"), **fields}], BOTH))
     data = whole(await made.search(SearchRequest("q", include_raw_content=True, include_favicon=True), CALL))
     (found,) = data["results"]
     assert (found["url"], found["content"], found["raw_content"]) == ("https://a.test/1", "ab", "c")
     assert (found["favicon"], found["odd"]) == ("https://a.test/f.ico", ["d"])
     assert "6 invisible characters" in data["note"]
+
+
+async def test_results_beyond_a_thousand_are_left_out_before_they_cost_anything() -> None:
+    results = [{"title": "t", "url": f"https://a.example/{number}", "content": "x"} for number in range(5_000)]
+    data = await service(Scripted([*results])).search(SearchRequest("q", exclude_domains=("a.example",)), CALL)
+    assert isinstance(data, PackedJson) and data.unpack()["results"] == []
+    assert "None of the 1000 results" in data["note"]
+
+
+@pytest.mark.slow
+async def test_others_run_while_a_text_of_invisible_characters_is_read() -> None:
+    async with turns_of_others() as turns:
+        hidden = Scripted([{"title": "t", "url": "https://a.example/", "content": "ab\u200b" * 100_000}])
+        data = await service(hidden, budget=0).search(SearchRequest("q"), CALL)
+    assert isinstance(data, PackedJson) and data.unpack()["results"][0]["content"] == "ab" * 100_000
+    assert "100000 invisible characters" in data["note"]
+    assert turns.count > 20  # in one go: two

@@ -26,10 +26,7 @@ class Scripted:
     """A provider of prepared results, with chosen capabilities."""
 
     def __init__(self, results: list[Json], capabilities: frozenset[str] = frozenset(), name: str = "scripted") -> None:
-        self.results = results
-        self._capabilities = capabilities
-        self._name = name
-        self.asked = 0
+        self.results, self._capabilities, self._name, self.asked = results, capabilities, name, 0
         self.per_key = False
         self.fails: Exception | None = None
         self.gate: asyncio.Event | None = None
@@ -130,12 +127,10 @@ def test_the_local_search_says_what_it_cannot_do() -> None:
 async def test_raw_content_and_favicons_come_from_the_own_engine(tmp_path: Path) -> None:
     site = Site({"/a": page("A", "Words of the page itself. " * 10)})
     async with serving(site), engine(tmp_path, (site.address,)) as made:
-        provider = Scripted([result(site.url + "/a"), result("https://gone.invalid/")])
-        chained = service(provider, reader=made.web)
+        chained = service(Scripted([result(site.url + "/a"), result("https://gone.invalid/")]), reader=made.web)
         data = await chained.search(SearchRequest("q", include_raw_content=True, include_favicon=True), CALL)
     assert "Words of the page itself" in data["results"][0]["raw_content"]
-    assert data["results"][0]["favicon"] == f"{site.url}/favicon.ico"
-    assert data["results"][1]["raw_content"] is None
+    assert data["results"][0]["favicon"] == f"{site.url}/favicon.ico" and data["results"][1]["raw_content"] is None
 
 
 async def test_each_page_of_a_crawl_that_is_cut_says_how_to_get_the_rest() -> None:
@@ -166,19 +161,15 @@ async def test_a_search_that_finds_nothing_without_a_failure_is_a_success() -> N
 
 async def test_the_next_provider_answers_when_one_fails_and_says_so() -> None:
     broken, spare = Scripted([]), Scripted([result("https://a.test/")], name="spare")
-    broken.fails = UpstreamUnavailable("the search provider x is in trouble.")
+    trouble = "the search provider x is in trouble."
+    broken.fails = UpstreamUnavailable(trouble)
     broken.fails.quoted = "what somebody asked"
     made = service(broken, spare)
     data = await made.search(SearchRequest("q"), CALL)
-    assert data["provider"] == "spare"
-    assert data["note"] == "the search provider x is in trouble. These results come from spare."
+    assert data["provider"] == "spare" and data["note"] == f"{trouble} These results come from spare."
     status = await made.status(CALL)
-    assert status["search_provider"] == {
-        "name": "scripted",
-        "healthy": False,
-        "error": "the search provider x is in trouble.",
-    }
-    assert status["last_error"] == "the search provider x is in trouble."
+    assert status["search_provider"] == {"name": "scripted", "healthy": False, "error": trouble}
+    assert status["last_error"] == trouble
     spare.fails = UpstreamUnavailable("down too")
     with pytest.raises(UpstreamUnavailable, match="in trouble") as caught:
         await made.search(SearchRequest("other"), CALL)
@@ -249,42 +240,34 @@ async def test_what_is_remembered_is_bounded_in_number_and_size() -> None:
     assert asked == ["a", "b", "c", "a", "huge", "huge"]
 
 
-@pytest.mark.parametrize(
-    ("request_", "param"),
-    [
-        (SearchRequest("q", include_domains=("a b",)), "include_domains"),
-        (SearchRequest("q", exclude_domains=("",)), "exclude_domains"),
-    ],
-)
+NO_DOMAINS = [
+    (SearchRequest("q", include_domains=("a b",)), "include_domains"),
+    (SearchRequest("q", exclude_domains=("",)), "exclude_domains"),
+]
+
+
+@pytest.mark.parametrize(("request_", "param"), NO_DOMAINS)
 async def test_domains_that_are_none_are_refused_by_name(request_: SearchRequest, param: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         await service(Scripted([])).search(request_, CALL)
     assert caught.value.param == param
 
 
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        ("2026-03-01", "2026-03-01"),
-        ("2026-03-01T10:00:00.123456+01:00", "2026-03-01T10:00:00.123456+01:00"),
-        ("2026-03-01 10:00Z", "2026-03-01T10:00:00+00:00"),
-        ("2026-03-01T10:00:00.4539148803436467", "2026-03-01"),
-        ("4539148803436467" * 3, None),
-        ("2026-02-30T10:00:00", None),
-        ("2026-02-30", None),
-        ("20260301", None),
-        ("Mon, 5 Jan 2026 10:00:00 +99999999999999", None),
-        ("Mon, 99999999999999999999999 Jan 2026 10:00:00 GMT", None),
-        ("1" * 100_000, None),
-        ("Mon, 02 Mar 2026 10:00:00 GMT", "2026-03-02"),
-        ("2026-03-01 by jane.doe@posthaus.org", "2026-03-01"),
-        ("2026-03-01 4539 1488 0343 6467", "2026-03-01"),
-        ("4539 1488 0343 6467", None),
-        ("yesterday", None),
-        (None, None),
-        (17, None),
-    ],
-)
+DATES: list[tuple[object, str | None]] = [
+    ("2026-03-01", "2026-03-01"),
+    ("2026-03-01T10:00:00.123456+01:00", "2026-03-01T10:00:00.123456+01:00"),
+    ("2026-03-01 10:00Z", "2026-03-01T10:00:00+00:00"),
+    ("2026-03-01T10:00:00.4539148803436467", "2026-03-01"),
+    ("Mon, 02 Mar 2026 10:00:00 GMT", "2026-03-02"),
+    ("2026-03-01 by jane.doe@posthaus.org", "2026-03-01"),
+    ("2026-03-01 4539 1488 0343 6467", "2026-03-01"),
+]
+NO_DATES = ["2026-02-30T10:00:00", "2026-02-30", "20260301", "4539 1488 0343 6467", "yesterday", None, 17]
+NO_DATES += ["4539148803436467" * 3, "1" * 100_000, "Mon, 5 Jan 2026 10:00:00 +99999999999999"]
+NO_DATES += ["Mon, 99999999999999999999999 Jan 2026 10:00:00 GMT"]
+
+
+@pytest.mark.parametrize(("given", "told"), [*DATES, *((each, None) for each in NO_DATES)])
 def test_a_date_is_a_date_and_nothing_else(given: object, told: str | None) -> None:
     assert published(given) == told
 

@@ -70,10 +70,8 @@ async def test_one_that_fails_is_named_and_costs_only_itself() -> None:
     assert (broken.asked, sound.asked) == (2, 1), "what was found is remembered, a failure is not"
     status = (await made.status(CALL))["search_provider"]
     assert (status["name"], status["healthy"], status["error"]) == ("a, b", True, BUSY)
-    assert status["engines"] == [
-        {"name": "a", "healthy": False, "error": BUSY},
-        {"name": "b", "healthy": True, "error": None},
-    ]
+    engines = [{"name": "a", "healthy": False, "error": BUSY}, {"name": "b", "healthy": True, "error": None}]
+    assert status["engines"] == engines
     broken.fails = None
     assert (await found(made))["provider"] == "a, b"
 
@@ -155,8 +153,7 @@ async def test_page_texts_are_read_for_the_results_that_have_none() -> None:
     has = named("a", "https://a.test/", capabilities=able, raw_content="sent", favicon="https://own.test/")
     made = together(has, named("b", "https://b.test/"), reader=Reader())
     data = await found(made, SearchRequest("q", include_raw_content=True, include_favicon=True))
-    assert asked == ["https://b.test/"]
-    assert [each["raw_content"] for each in data["results"]] == ["sent", "read"]
+    assert asked == ["https://b.test/"] and [each["raw_content"] for each in data["results"]] == ["sent", "read"]
     assert [each["favicon"] for each in data["results"]] == ["https://own.test/", "https://i.test/"]
 
 
@@ -171,18 +168,12 @@ def test_what_one_says_that_found_nothing_counts_where_nobody_found_anything() -
 
 
 def test_images_are_each_given_once_and_notes_have_their_providers_name() -> None:
-    told: Json = {
-        "query": "q",
-        "results": [],
-        "images": ["https://a.test/i"],
-        "provider": "a",
-        "note": "Few words fit.",
-    }
+    told: Json = {"query": "q", "results": [], "images": ["https://a.test/i"], "provider": "a", "note": "Few fit."}
     other: Json = {"query": "q", "results": [], "provider": "b", "truncated": True}
     other["images"] = [{"url": "https://a.test/i", "description": "d"}, {"url": "https://b.test/i", "description": ""}]
     data = fused([told, other], 10)
     assert [each["url"] for each in data["images"]] == ["https://a.test/i", "https://b.test/i"]
-    assert data["note"] == "a: Few words fit." and data["truncated"] is True
+    assert data["note"] == "a: Few fit." and data["truncated"] is True
 
 
 async def test_texts_of_all_together_keep_to_the_budget_of_a_result() -> None:

@@ -23,13 +23,13 @@ from gateway.metrics import Metrics
 from gateway.sanitize.pipeline import Sanitizer
 from gateway.shared_state.memory import MemoryWindows
 from gateway.web.endpoints import Endpoint, EndpointTable, Handler
-from gateway.web.listen_socket import bind
 from gateway.web.replies import EventReply
 from gateway.web.request_log import Recorder
-from gateway.web.server.runner import Listener, application
+from gateway.web.server.runner import application
 from gateway.web.state import ServerState
 from gateway.wire import sse
 from gateway.wire.chat.dialect import ChatDialect
+from tests.support.listening import listening
 from tests.support.loop_turns import turns_of_others
 from tests.support.waiting import until
 
@@ -62,13 +62,8 @@ async def serving(tmp_path: Path, handler: Handler) -> AsyncIterator[Site]:
         recorder=Recorder(metrics),
         body_timeout_s=5.0,
     )
-    app = application(parts, 1000)
-    listener, sock = Listener(app, header_timeout_s=5), bind("127.0.0.1", 0)
-    await listener.start([sock])
-    try:
-        yield Site(sock.getsockname()[1], key)
-    finally:
-        await listener.close()
+    async with listening(application(parts, 1000)) as port:
+        yield Site(port, key)
 
 
 async def within(wait: Awaitable[bytes], limit_s: float = 5) -> bytes:

@@ -8,33 +8,19 @@ from contextlib import asynccontextmanager
 import aiohttp
 from aiohttp import web
 
-from gateway.calls.in_flight import InFlight
-from gateway.web.listen_socket import bind
-from gateway.web.server.runner import Listener
-from gateway.web.state import IN_FLIGHT
-
-Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+from tests.support.listening import Answer, listening
 
 
 @asynccontextmanager
 async def connected(answer: Answer) -> AsyncIterator[Callable[[bytes], Awaitable[str]]]:
     """A function that posts a body over the one connection and returns the answer's text."""
-    app = web.Application()
-    app[IN_FLIGHT] = InFlight(10)
-    app.router.add_post("/", answer)
-    listener, sock = Listener(app, header_timeout_s=5, stalled_s=5), bind("127.0.0.1", 0)
-    url = f"http://127.0.0.1:{sock.getsockname()[1]}/"
-    await listener.start([sock])
-    try:
-        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=1)) as session:
+    async with listening(answer) as port, aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=1)) as session:
 
-            async def post(body: bytes) -> str:
-                async with asyncio.timeout(10), session.post(url, data=body) as response:
-                    return await response.text()
+        async def post(body: bytes) -> str:
+            async with asyncio.timeout(10), session.post(f"http://127.0.0.1:{port}/", data=body) as response:
+                return await response.text()
 
-            yield post
-    finally:
-        await listener.close()
+        yield post
 
 
 async def test_a_request_that_took_back_its_cancellation_leaves_time_limits_to_the_next() -> None:
@@ -58,8 +44,7 @@ async def test_a_request_that_took_back_its_cancellation_leaves_time_limits_to_t
         return web.Response(text="never")
 
     async with connected(answer) as post:
-        assert await post(b"cancelled") == "taken back, 0 left"
-        assert await post(b"limited") == "out of time, 0 left"
+        assert await post(b"cancelled") == "taken back, 0 left" and await post(b"limited") == "out of time, 0 left"
     assert (tasks[0] is tasks[1]) is (sys.version_info < (3, 12))
 
 
@@ -68,5 +53,4 @@ async def test_a_failure_of_one_request_is_answered_and_the_connection_ends() ->
         raise ValueError("of the handler")
 
     async with connected(answer) as post:
-        assert '"server_error"' in await post(b"")
-        assert '"server_error"' in await post(b"")
+        assert '"server_error"' in await post(b"") and '"server_error"' in await post(b"")

@@ -73,8 +73,7 @@ async def _drained_after(turns: int) -> None:
                 await listener.close()
                 if not select.select([kept], [], [], 0)[0]:
                     client.setblocking(False)
-                    reply = await asyncio.wait_for(asyncio.get_running_loop().sock_recv(client, 65536), 3)
-                    assert b"200 OK" in reply
+                    assert b"200 OK" in (await asyncio.wait_for(asyncio.get_running_loop().sock_recv(client, 65536), 3))
 
 
 @pytest.mark.slow
@@ -122,11 +121,9 @@ async def test_an_idle_connection_is_closed_soon_while_another_is_served_to_its_
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(ASK.replace(b"POST /", b"POST /held"))
         draining = asyncio.create_task(listener.drain(5))
-        assert await asyncio.wait_for(idle_reader.read(), 2 * LINGER_S + 1) == b""
-        assert not draining.done()
+        assert await asyncio.wait_for(idle_reader.read(), 2 * LINGER_S + 1) == b"" and not draining.done()
         go_on.set()
-        assert b"200 OK" in await answered(reader)
-        assert await asyncio.wait_for(draining, 5) == 0
+        assert b"200 OK" in await answered(reader) and await asyncio.wait_for(draining, 5) == 0
         idle_writer.close()
         writer.close()
 
@@ -166,8 +163,7 @@ async def test_a_socket_that_lives_on_is_accepted_from_until_what_ran_has_ended(
             new_writer.close()
         assert not draining.done()
         go_on.set()
-        assert b"200 OK" in await answered(reader)
-        assert await asyncio.wait_for(draining, 2) == 0
+        assert b"200 OK" in await answered(reader) and await asyncio.wait_for(draining, 2) == 0
         writer.close()
 
 
@@ -192,8 +188,7 @@ async def test_what_began_meanwhile_is_finished_though_nothing_more_is_accepted(
         await until(lambda: not listener._runner.sites, 5)
         await asyncio.sleep(_SHORT_S + 0.1)
         go_on.set()
-        assert b"200 OK" in await answered(reader)
-        assert await asyncio.wait_for(draining, 2) == 0
+        assert b"200 OK" in await answered(reader) and await asyncio.wait_for(draining, 2) == 0
         second.close()
 
 

@@ -10,7 +10,7 @@ from aiohttp.test_utils import make_mocked_request
 from gateway.web.endpoints import Handler
 from gateway.web.listen_socket import bind
 from gateway.web.replies import JsonReply
-from gateway.web.server.runner import Listener
+from tests.support.listening import listening
 
 ORDER: list[str] = []
 
@@ -65,11 +65,9 @@ def app() -> web.Application:
 
 @pytest.fixture
 async def port(app: web.Application) -> AsyncIterator[int]:
-    listener, sock = Listener(app, header_timeout_s=5), bind("127.0.0.1", 0)
-    await listener.start([sock])
-    ORDER.clear()
-    yield sock.getsockname()[1]
-    await listener.close()
+    async with listening(app) as port:
+        ORDER.clear()
+        yield port
 
 
 async def said(port: int, text: str) -> str:
@@ -107,8 +105,7 @@ async def test_a_reply_that_says_so_closes_the_connection(port: int) -> None:
 
 
 async def test_no_header_value_can_begin_another_header(port: int) -> None:
-    answer = await said(port, head("/split"))
-    assert answer == "<closed>"
+    assert (await said(port, head("/split"))) == "<closed>"
 
 
 async def test_a_reply_that_was_never_rendered_is_refused_not_sent_empty() -> None:
@@ -127,27 +124,27 @@ def lines_of(answer: str) -> list[str]:
 CLOSE, KEEP = "Connection: close\r\n", "Connection: keep-alive\r\n"
 
 
-@pytest.mark.parametrize(
-    ("requests", "begins"),
-    [
-        (head("/plain"), "HTTP/1.1 200 OK"),
-        (head("/plain", more=CLOSE), "HTTP/1.1 200 OK"),
-        (head("/plain", version="1.0"), "HTTP/1.0 200 OK"),
-        (head("/plain", version="1.0", more=KEEP), "HTTP/1.0 200 OK"),
-        (head("/plain", "POST"), "HTTP/1.1 200 OK"),
-        (head("/plain", "PUT"), "HTTP/1.1 405 "),
-        (head("/plain?a=1&b=%2F"), "HTTP/1.1 200 OK"),
-        (head("http://elsewhere.example/plain"), "HTTP/1.1 200 OK"),
-        (head("/%70lain"), "HTTP/1.1 200 OK"),
-        (head("/%70lain", "PUT"), "HTTP/1.1 405 "),
-        (head("/named/x%2Fy"), "HTTP/1.1 200 OK"),
-        (head("/named/x", "POST"), "HTTP/1.1 405 "),
-        (head("/plain/"), "HTTP/1.1 404 "),
-        (head("/%2Fplain"), "HTTP/1.1 404 "),
-        (head("/", "PUT"), "HTTP/1.1 404 "),
-        (head("/plain", "HEAD") + head("/named/b"), "HTTP/1.1 200 OK"),
-    ],
-)
+REQUESTS = [
+    (head("/plain"), "HTTP/1.1 200 OK"),
+    (head("/plain", more=CLOSE), "HTTP/1.1 200 OK"),
+    (head("/plain", version="1.0"), "HTTP/1.0 200 OK"),
+    (head("/plain", version="1.0", more=KEEP), "HTTP/1.0 200 OK"),
+    (head("/plain", "POST"), "HTTP/1.1 200 OK"),
+    (head("/plain", "PUT"), "HTTP/1.1 405 "),
+    (head("/plain?a=1&b=%2F"), "HTTP/1.1 200 OK"),
+    (head("http://elsewhere.example/plain"), "HTTP/1.1 200 OK"),
+    (head("/%70lain"), "HTTP/1.1 200 OK"),
+    (head("/%70lain", "PUT"), "HTTP/1.1 405 "),
+    (head("/named/x%2Fy"), "HTTP/1.1 200 OK"),
+    (head("/named/x", "POST"), "HTTP/1.1 405 "),
+    (head("/plain/"), "HTTP/1.1 404 "),
+    (head("/%2Fplain"), "HTTP/1.1 404 "),
+    (head("/", "PUT"), "HTTP/1.1 404 "),
+    (head("/plain", "HEAD") + head("/named/b"), "HTTP/1.1 200 OK"),
+]
+
+
+@pytest.mark.parametrize(("requests", "begins"), REQUESTS)
 async def test_the_fast_way_in_answers_as_the_applications_own_and_keeps_the_connection_alike(
     port: int, app: web.Application, requests: str, begins: str
 ) -> None:

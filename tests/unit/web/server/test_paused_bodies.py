@@ -7,10 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp import web
 
-from gateway.calls.in_flight import InFlight
-from gateway.web.listen_socket import bind
-from gateway.web.server.runner import Listener
-from gateway.web.state import IN_FLIGHT
+from tests.support.listening import listening
 
 
 def chunked(pieces: int, piece: bytes) -> bytes:
@@ -35,19 +32,11 @@ async def connected() -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.Strea
             await asyncio.sleep(0.002)
         return web.Response(text=f"<{size}>")
 
-    app = web.Application()
-    app[IN_FLIGHT] = InFlight(10)
-    app.router.add_post("/", answer)
-    listener, sock = Listener(app, header_timeout_s=5, stalled_s=5), bind("127.0.0.1", 0)
-    address = sock.getsockname()
-    await listener.start([sock])
-    try:
-        reader, writer = await asyncio.open_connection(*address)
+    async with listening(answer) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
         yield reader, writer
         writer.close()
         await writer.wait_closed()
-    finally:
-        await listener.close()
 
 
 @pytest.mark.parametrize("first", [4_097, 5_000, 20_000], ids=["ends with its pause", "paused once", "paused often"])

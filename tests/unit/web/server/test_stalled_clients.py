@@ -5,10 +5,8 @@ import socket
 
 from aiohttp import web
 
-from gateway.calls.in_flight import InFlight
 from gateway.web.listen_socket import bind
-from gateway.web.server.runner import Listener
-from gateway.web.state import IN_FLIGHT
+from tests.support.listening import listening
 from tests.support.waiting import until
 
 ASK = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -30,17 +28,11 @@ async def test_a_client_that_does_not_read_is_cut_and_one_that_reads_slowly_is_n
             raise
         return response
 
-    app = web.Application()
-    app[IN_FLIGHT] = InFlight(10)
-    app.router.add_get("/", answer)
-    listener, sock = Listener(app, header_timeout_s=5, stalled_s=0.5), bind("127.0.0.1", 0)
-    address = sock.getsockname()
-    await listener.start([sock])
-    try:
-        with socket.create_connection(address, 5) as silent:
+    async with listening(answer, stalled_s=0.5) as port:
+        with socket.create_connection(("127.0.0.1", port), 5) as silent:
             silent.sendall(ASK)
             await until(lambda: ended == ["cut"], 5)
-        reader, writer = await asyncio.open_connection(*address, limit=65_536)
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=65_536)
         writer.write(ASK)
         count, began_s = 0, asyncio.get_running_loop().time()
         async with asyncio.timeout(10):
@@ -50,8 +42,6 @@ async def test_a_client_that_does_not_read_is_cut_and_one_that_reads_slowly_is_n
                     await asyncio.sleep(0.05)
         assert ended == ["cut", "whole"] and count > 0
         writer.close()
-    finally:
-        await listener.close()
 
 
 def test_the_kernel_gives_up_what_stays_unread() -> None:

@@ -71,12 +71,12 @@ def test_a_relayed_text_can_be_replaced() -> None:
     assert orjson.loads(sse.encode(event)[5:]) == ours('new "text"')
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        chunk("a", logprobs={"content": "a"}), {"content": "a", "choices": [{"delta": {"role": "assistant"}}]},
-        {"choices": [{"delta": {"content": "a"}}, {"delta": {}}]}, {"choices": [{"delta": {"tool": 1}}]},
-    ],
-)  # fmt: skip
+TEXT_ELSEWHERE = [
+    chunk("a", logprobs={"content": "a"}), {"content": "a", "choices": [{"delta": {"role": "assistant"}}]},
+    {"choices": [{"delta": {"content": "a"}}, {"delta": {}}]}, {"choices": [{"delta": {"tool": 1}}]},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("data", TEXT_ELSEWHERE)
 def test_a_chunk_with_its_text_elsewhere_is_not_learnt(data: Any) -> None:
     assert split_around_content(orjson.dumps(data)) is None

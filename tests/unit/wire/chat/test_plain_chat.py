@@ -21,23 +21,23 @@ def body_of(*messages: Json) -> Json:
     return {"model": "m", "messages": list(messages)}
 
 
-@pytest.mark.parametrize(
-    ("message", "is_plain"),
-    [
-        ({"role": "user", "content": "Hi"}, True), ({"role": "system", "content": "Hi", "name": "a"}, True),
-        ({"role": "assistant", "content": None, "tool_calls": [CALL]}, True),
-        ({"role": "assistant", "content": "Hi", "audio": "a"}, True),
-        ({"role": "assistant", "content": "Hi", "refusal": None, "annotations": []}, True),
-        ({"role": "assistant", "content": "Hi", "annotations": [{}]}, False),
-        ({"role": "user", "content": "Hi", "tool_call_id": ""}, False),
-        ({"role": "tool", "tool_call_id": "call_1", "content": "Hi"}, True),
-        ({"role": "developer", "content": "Hi"}, False), ({"role": "user", "content": [TEXT]}, False),
-        ({"role": "tool", "content": "Hi"}, False), ({"role": "function", "name": "f", "content": "Hi"}, False),
-        ({"role": "assistant", "content": None, "function_call": {"name": "f"}}, False),
-        *(({"role": "assistant", "content": "Hi", name: "Hm"}, False) for name in BETWEEN_TURNS),
-        ({"role": "assistant", "content": "", "tool_calls": [{**CALL, "id": f"call_1{MARK}2"}]}, False),
-    ],
-)  # fmt: skip
+MESSAGES_AND_WHETHER_THEY_ARE_PLAIN = [
+    ({"role": "user", "content": "Hi"}, True), ({"role": "system", "content": "Hi", "name": "a"}, True),
+    ({"role": "assistant", "content": None, "tool_calls": [CALL]}, True),
+    ({"role": "assistant", "content": "Hi", "audio": "a"}, True),
+    ({"role": "assistant", "content": "Hi", "refusal": None, "annotations": []}, True),
+    ({"role": "assistant", "content": "Hi", "annotations": [{}]}, False),
+    ({"role": "user", "content": "Hi", "tool_call_id": ""}, False),
+    ({"role": "tool", "tool_call_id": "call_1", "content": "Hi"}, True),
+    ({"role": "developer", "content": "Hi"}, False), ({"role": "user", "content": [TEXT]}, False),
+    ({"role": "tool", "content": "Hi"}, False), ({"role": "function", "name": "f", "content": "Hi"}, False),
+    ({"role": "assistant", "content": None, "function_call": {"name": "f"}}, False),
+    *(({"role": "assistant", "content": "Hi", name: "Hm"}, False) for name in BETWEEN_TURNS),
+    ({"role": "assistant", "content": "", "tool_calls": [{**CALL, "id": f"call_1{MARK}2"}]}, False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("message", "is_plain"), MESSAGES_AND_WHETHER_THEY_ARE_PLAIN)
 def test_a_message_is_plain_when_every_upstream_gets_it_as_it_came(message: Json, is_plain: bool) -> None:
     assert PLAIN.allows(body_of(message)) is is_plain and CHAT.allows(body_of(message))
 

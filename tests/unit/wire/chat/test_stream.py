@@ -1,4 +1,4 @@
-"""Streams of many upstreams, in one normal form."""
+"""Streams of many upstreams, in one normal form. They stand in `tests/golden/chat_streams.json`, a stream a line."""
 
 import json
 import re
@@ -12,6 +12,7 @@ from gateway.errors import UpstreamError
 from gateway.wire import sse
 from gateway.wire.chat.answer import AnswerContext, normalise_answer
 from gateway.wire.chat.stream import ChatStream
+from tests.support.paths import GOLDEN
 
 BASE = {"id": "up1", "object": "chat.completion.chunk", "created": 17, "model": "up-model"}
 
@@ -79,37 +80,8 @@ def calls(events: list[dict[str, Any]]) -> dict[int, dict[str, Any]]:
 
 
 HELLO, HEL, LO, STOP = *(chunk({"content": text}) for text in ("Hello", "Hel", "lo")), chunk({}, "stop")
-COUNTS = {"prompt_tokens": 1, "completion_tokens": 2}
-WHOLE = {"index": 0, "message": {"content": "Hello"}, "finish_reason": "stop"}
-VARIATIONS = {
-    "well behaved": [chunk({"role": "assistant", "content": ""}), HEL, LO, STOP],
-    "no role chunk": [HEL, LO, STOP],
-    "role on every chunk": [chunk({"role": "assistant", "content": part}) for part in ("Hel", "lo")] + [STOP],
-    "null content and calls": [
-        chunk({"role": "assistant", "content": None}), chunk({"content": "Hello", "tool_calls": None}),
-        chunk({"content": None}, "stop"),
-    ],
-    "azure's first chunk": [
-        {"id": "", "object": "", "created": 0, "model": "", "choices": [], "prompt_filter_results": []},
-        HELLO, STOP,
-    ],
-    "text in the finish chunk": [HEL, chunk({"content": "lo"}, "stop")],
-    "usage in the finish chunk": [HELLO, chunk({}, "stop", usage=COUNTS)],
-    "usage in every chunk": [
-        chunk({"content": "Hello"}, usage={**COUNTS, "completion_tokens": 1}), chunk({}, "stop", usage=COUNTS),
-    ],
-    "a chunk after the finish": [HELLO, STOP, chunk({"content": ""}), chunk({})],
-    "a reason that is called null": [chunk({"content": "Hello"}, "null"), chunk({}, "stop")],
-    "no index": [chunk({"content": "Hello"}, index=None), chunk({}, "stop", index=None)],
-    "no id, no created": [
-        {"choices": [{"delta": {"content": "Hello"}}]}, {"choices": [{"delta": {}, "finish_reason": "stop"}]},
-    ],
-    "a changing clock": [{**chunk({"content": part}), "created": 17 + n} for n, part in enumerate("Hello")] + [STOP],
-    "content parts": [chunk({"content": [{"type": "text", "text": "Hello"}]}), STOP],
-    "finish by another name": [HELLO, chunk({}, "eos_token")],
-    "empty finish until the end": [chunk({"content": "Hello"}, ""), chunk(None, "stop")],
-    "a whole answer": [{"id": "up1", "created": 17, "choices": [WHOLE]}],
-}  # fmt: skip
+RECORDED: dict[str, list[Any]] = json.loads((GOLDEN / "chat_streams.json").read_text())
+VARIATIONS = dict(RECORDED["texts: each says 'Hello'"])
 
 
 @pytest.mark.parametrize("chunks", VARIATIONS.values(), ids=VARIATIONS)
@@ -142,17 +114,7 @@ def part(arguments: Any = None, **call: Any) -> dict[str, Any]:
     return {**call, "function": function}
 
 
-CALLS = {
-    "as OpenAI": [
-        [part("", index=0, id="c1", type="function", name="f")], [part('{"a"', index=0)], [part(":1}", index=0)],
-    ],
-    "whole in one": [[part('{"a":1}', index=0, id="c1", type="function", name="f")]],
-    "no index": [[part("", id="c1", name="f")], [part('{"a":1}')]],
-    "no id, no type": [[part("", index=0, name="f")], [part('{"a":1}', index=0)]],
-    "name after arguments": [[part('{"a"', index=0, id="c1")], [part(":1}", index=0, name="f")]],
-    "id and name repeated": [[part('{"a"', index=0, id="c1", name="f")], [part(":1}", index=0, id="c1", name="f")]],
-    "empty name later": [[part('{"a"', index=0, id="c1", name="f")], [part(":1}", index=0, name="", id="")]],
-}  # fmt: skip
+CALLS = dict(RECORDED["calls: each is of f with 1 for 'a'"])
 
 
 @pytest.mark.parametrize("deltas", CALLS.values(), ids=CALLS)
@@ -179,14 +141,14 @@ def test_legacy_callers_get_function_call() -> None:
     assert orjson.loads("".join(d.get("arguments", "") for d in deltas)) == {"a": 1}
 
 
-@pytest.mark.parametrize(
-    "chunks",
-    [
-        [], [HELLO], [HELLO, chunk({"content": "b"}, index=1), STOP], [HELLO, b"<html>"], [HELLO, b'{"choices": 5}'],
-        [HELLO, {"error": {"message": "boom", "code": 500}}], [HELLO, b'{"choices": [7]}'],
-        [HELLO, chunk({}, "error")], [b"[1]"],
-    ],
-)  # fmt: skip
+WITHOUT_AN_END = [
+    [], [HELLO], [HELLO, chunk({"content": "b"}, index=1), STOP], [HELLO, b"<html>"], [HELLO, b'{"choices": 5}'],
+    [HELLO, {"error": {"message": "boom", "code": 500}}], [HELLO, b'{"choices": [7]}'], [HELLO, chunk({}, "error")],
+    [b"[1]"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("chunks", WITHOUT_AN_END)
 @pytest.mark.parametrize("done", [True, False])
 def test_a_stream_without_a_proper_end_is_an_error_never_a_clean_end(chunks: list[Any], done: bool) -> None:
     with pytest.raises(UpstreamError):
@@ -239,15 +201,15 @@ def test_more_tool_calls_than_tools_can_be_offered_are_refused_in_a_whole_answer
     assert normalise_answer({"choices": [{"message": {"tool_calls": [call] * 128}}]}, context)["choices"]
 
 
+FAILURES = [
+    ({"error": {"code": 429, "message": "Worker limit reached"}, "finish_reason": "error"}, 429),
+    ({"native_finish_reason": "network_error", "finish_reason": "stop"}, 502),
+    ({"native_finish_reason": "MALFORMED_FUNCTION_CALL", "finish_reason": "stop"}, 502),
+]
+
+
 @pytest.mark.parametrize("stream", [True, False])
-@pytest.mark.parametrize(
-    ("told", "status"),
-    [
-        ({"error": {"code": 429, "message": "Worker limit reached"}, "finish_reason": "error"}, 429),
-        ({"native_finish_reason": "network_error", "finish_reason": "stop"}, 502),
-        ({"native_finish_reason": "MALFORMED_FUNCTION_CALL", "finish_reason": "stop"}, 502),
-    ],
-)
+@pytest.mark.parametrize(("told", "status"), FAILURES)
 def test_a_failure_beside_a_finish_reason_is_no_answer(told: dict[str, Any], status: int, stream: bool) -> None:
     choice = {"index": 0, "delta" if stream else "message": {"content": ""}, **told}
     with pytest.raises(UpstreamError) as failed:
@@ -256,3 +218,34 @@ def test_a_failure_beside_a_finish_reason_is_no_answer(told: dict[str, Any], sta
         else:
             normalise_answer({"choices": [choice]}, AnswerContext("m", "p", "u", 0.0))
     assert failed.value.status == status
+
+
+# --- batches that are relayed -----------------------------------------------------------------------------------------
+
+
+def test_the_short_way_for_relayed_chunks_gives_what_the_long_way_gives() -> None:
+    lone = [[orjson.dumps(chunk({"content": each}))] for each in [*TEXTS, *TEXTS]]
+    halves = [lone[0][0].replace(b"plain", half) for half in (b"\xc3", b"\xa9")]  # of one character
+    in_lines = [lone[0][0].replace(b'{"delta"', b'{\n"delta"'), lone[0][0]]
+    last = [[orjson.dumps(chunk({"content": "c"}, x=1))], [orjson.dumps(STOP)]]
+    batches = [*lone, [], [each for [each] in lone], [*lone[0], *lone[1]], halves, in_lines, *last]
+    long_way, short_way, relayed = new_stream(), new_stream(), 0
+    for batch in batches:
+        frames = short_way.relayed(batch)
+        relayed += frames is not None
+        ours = sse.encode_all(taken(short_way, *batch)) if frames is None else frames
+        assert ours == sse.encode_all(taken(long_way, *batch))
+    assert relayed > len(TEXTS) and short_way.usage == long_way.usage
+
+
+def test_the_short_way_for_one_relayed_chunk_ends_at_the_same_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.wire.chat.stream.MAX_STREAM_CHARS", 1_000)
+    stream, data = new_stream(), orjson.dumps(chunk({"content": "a" * 100}))
+    taken(stream, data)
+    ways: list[bool] = []
+    for _ in range(9):
+        ways.append(stream.relayed([data]) is not None)
+        assert ways[-1] or stream.take([data])[1] is None
+    assert ways[:5] == [True] * 5 and ways[-1] is False and stream.relayed([data]) is None
+    _, fault = stream.take([data])
+    assert fault is not None and "too long" in fault.message

@@ -27,8 +27,7 @@ def is_complete(text: str) -> bool:
 def test_arguments_are_complete_when_they_can_be_decoded_wherever_they_are_cut(document: str) -> None:
     for cuts in itertools.combinations(range(len(document) + 1), 2):
         end = JsonEnd()
-        places = [0, *cuts, len(document)]
-        for first, last in itertools.pairwise(places):
+        for first, last in itertools.pairwise([0, *cuts, len(document)]):
             end.add(document[first:last])
             assert end.is_complete() == is_complete(document[:last]), document[:last]
 

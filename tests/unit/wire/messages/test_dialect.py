@@ -34,16 +34,16 @@ def test_each_message_is_a_unit_and_all_else_one() -> None:
         dialect.refuse_request(body, next(iter(dialect.request_units(body))), ContentBlocked("card"))
 
 
-@pytest.mark.parametrize(
-    ("event", "found", "channel"),
-    [
-        ({"type": DELTA, "index": 1, "delta": {"type": "text_delta", "text": "a"}}, ["a"], (1,)),
-        ({"type": DELTA, "index": 1, "delta": {"type": "input_json_delta", "partial_json": "{"}}, ["{"], (1,)),
-        ({"type": DELTA, "index": 1, "delta": {"type": "odd", "other": "b"}}, ["b"], None),
-        ({"type": "message_delta", "delta": {"stop_sequence": "END"}}, ["END"], None),
-        ({"type": "message_start", "message": {"content": [{"type": "text", "text": "c"}], "model": "m"}}, ["c"], None),
-    ],
-)  # fmt: skip
+EVENTS = [
+    ({"type": DELTA, "index": 1, "delta": {"type": "text_delta", "text": "a"}}, ["a"], (1,)),
+    ({"type": DELTA, "index": 1, "delta": {"type": "input_json_delta", "partial_json": "{"}}, ["{"], (1,)),
+    ({"type": DELTA, "index": 1, "delta": {"type": "odd", "other": "b"}}, ["b"], None),
+    ({"type": "message_delta", "delta": {"stop_sequence": "END"}}, ["END"], None),
+    ({"type": "message_start", "message": {"content": [{"type": "text", "text": "c"}], "model": "m"}}, ["c"], None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("event", "found", "channel"), EVENTS)
 def test_the_strings_of_an_event_are_found(event: Json, found: list[str], channel: Any) -> None:
     slots = list(MessagesDialect().event_slots(event))
     assert set(found) <= set(texts(slots)) and "m" not in texts(slots)

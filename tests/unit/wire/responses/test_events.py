@@ -186,16 +186,16 @@ async def test_events_of_an_upstream_get_our_ids_numbers_and_model() -> None:
     assert not any("evil" in event["type"] for event in events)
 
 
-@pytest.mark.parametrize(
-    ("last", "status"),
-    [
-        ({"type": "error", "error": {"message": "busy", "code": "rate_limit_exceeded"}}, 429),
-        ({"type": "response.failed", "response": {"error": {"code": "invalid_prompt", "message": "no"}}}, 400),
-        ({"type": "response.failed", "response": {"error": {"code": "server_error", "message": "no"}}}, 502),
-        ({"type": "error", "error": {"message": "boom", "code": 503}}, 503),
-        (b"[]", 502),
-    ],
-)
+FAILURES = [
+    ({"type": "error", "error": {"message": "busy", "code": "rate_limit_exceeded"}}, 429),
+    ({"type": "response.failed", "response": {"error": {"code": "invalid_prompt", "message": "no"}}}, 400),
+    ({"type": "response.failed", "response": {"error": {"code": "server_error", "message": "no"}}}, 502),
+    ({"type": "error", "error": {"message": "boom", "code": 503}}, 503),
+    (b"[]", 502),
+]
+
+
+@pytest.mark.parametrize(("last", "status"), FAILURES)
 async def test_a_failure_of_an_upstream_keeps_what_it_was(last: Any, status: int) -> None:
     with pytest.raises(UpstreamError) as failed:
         await sent(native().pass_through(payloads(OPEN, ITEM, last)))
@@ -204,8 +204,7 @@ async def test_a_failure_of_an_upstream_keeps_what_it_was(last: Any, status: int
 
 def test_a_whole_answer_of_an_upstream_is_repaired() -> None:
     made = [{"type": "function_call", "name": "add", "arguments": {"a": 1}}, {"type": "other"}]
-    answer = {**DONE, "model": "theirs", "created_at": 9, "extra": 1, "output": made}
-    response = repair_response(answer, BODY, "m", {})
+    response = repair_response({**DONE, "model": "theirs", "created_at": 9, "extra": 1, "output": made}, BODY, "m", {})
     assert response["output"][0]["arguments"] == '{"a":1}' and response["output"][0]["call_id"]
     assert (response["model"], response["extra"], response["created"]) == ("m", 1, 9)
     assert response["provider_specific_fields"]["finish_reason"] == "tool_calls"
