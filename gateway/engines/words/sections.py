@@ -70,7 +70,7 @@ class FenceReader:
     def __init__(self) -> None:
         self.opening = self.closing = ""
         self._run = ""
-        self._quotes = re.compile("")
+        self._quotes = self._around_item = re.compile("")
         self._width = self._inner = self._item_width = 0
 
     def read(self, line: str) -> bool:
@@ -86,22 +86,28 @@ class FenceReader:
                     self.opening = self.closing = ""
                 return True
             self.opening = self.closing = ""
-        indent = len(line) - len(line.lstrip(" >"))
-        if line.strip(" >") and indent < self._item_width:
+        indent = self._around_item.match(line)
+        if indent is not None and line[indent.end() :] and indent.end() < self._item_width:
             self._item_width = 0
         found = _FENCE_LINE.match(line)
         if found is None or self._is_code(found[1]):
             if item := _ITEM.match(line):
-                self._item_width = item.end()
+                self._begin_item(item[0])
             return False
         before = _NO_MARK.sub(" ", found[1])
         self.opening, self._run = line, found[2]
         self.closing = f"\n{before}{found[2]}"
         self._quotes = re.compile(rf"\A(?: *>){{{before.count('>')}}}")
-        self._item_width = max((mark.end() for mark in _MARK.finditer(found[1])), default=self._item_width)
+        for mark in _MARK.finditer(found[1]):
+            self._begin_item(found[1][: mark.end()])
         self._width = min(self._item_width, len(before))
         self._inner = max(self._width, len(found[1].rstrip(" ")) + 1 if found[1].strip(" ") else 0)
         return True
+
+    def _begin_item(self, before: str) -> None:
+        """Know the list item whose text begins behind `before`, and the quotes that it stands in."""
+        self._item_width = len(before)
+        self._around_item = re.compile(rf"(?: *>){{0,{before.count('>')}}} *")
 
     def _is_code(self, before: str) -> bool:
         """Whether a fence is indented so far that it is code by itself."""

@@ -19,6 +19,8 @@ from tests.support.markdown_fences import TEXTS, fences, open_fences
         ("-      ```", ""),
         ("> ```\na", ""),
         ("> a\nb\n> ~~~", "\n> ~~~"),
+        ("- a\n\n> b\n\n   ```\n\na", "\n   ```"),  # the quote ends the list
+        ("> - a\n>   ```\n>   b", "\n>   ```"),
     ],
 )
 def test_what_is_lacking_follows_the_blocks_of_markdown(text: str, lacking: str) -> None:
