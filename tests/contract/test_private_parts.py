@@ -170,8 +170,7 @@ def test_touches_are_found_however_they_are_written(tmp_path: Path, source: str,
 
 
 def test_a_base_class_of_another_package_is_read_with_its_slots_and_its_source() -> None:
-    names = foreign_names(ConnectionBase)
-    assert {"_waiter", "_manager", "_loop", "_messages", "_task_handler"} <= names
+    assert {"_waiter", "_manager", "_loop", "_messages", "_task_handler"} <= foreign_names(ConnectionBase)
 
 
 @pytest.mark.parametrize("package", PINNED)

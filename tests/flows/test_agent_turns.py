@@ -109,8 +109,7 @@ async def test_items_of_every_kind_in_a_history_keep_their_order(stage: Scene) -
             open_calls.remove(message["tool_call_id"])
         open_calls += [each["id"] for each in message.get("tool_calls") or ()]
     later = [*history[:9], {"type": "compaction", "id": "cmp", "encrypted_content": "x"}]
-    body = {"model": "SvcLLM", "input": later, "tools": [SEARCH]}
-    status, answer = await post(stage, "/v1/responses", body)
+    status, answer = await post(stage, "/v1/responses", {"model": "SvcLLM", "input": later, "tools": [SEARCH]})
     assert (status, answer["error"]["param"]) == (400, "input[9]")
     assert not open_calls and messages[-1]["content"][1]["type"] == "image_url"
     assert [message["content"] for message in messages if message["role"] == "assistant"][-1] == "b"

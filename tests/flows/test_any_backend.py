@@ -114,8 +114,7 @@ async def test_what_a_request_asks_for_reaches_the_upstream_in_its_words(serve: 
     server, (asked_for, wanted) = await serve(toml(serve.upstream)), REQUESTS[name]
     serve.upstream.will(refuses_efforts(("low", "high")))
     for route, fields in asked_for.items():
-        talk = Talk(server, route, stream=stream, **{"tools": [], **fields})
-        assert (await talk.say("Which?")).status == 200
+        assert (await Talk(server, route, stream=stream, **{"tools": [], **fields}).say("Which?")).status == 200
         assert {field: serve.upstream.last.body.get(field) for field in wanted} == wanted
 
 

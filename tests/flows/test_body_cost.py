@@ -83,8 +83,7 @@ async def test_what_coding_agents_send_reaches_the_model(serve: Serve, route: st
     """A conversation of 4 MB made of calls and results, and an image of 20 MB."""
     server = await serve(upstream_toml(serve.upstream.url) + _SANITIZED)
     serve.upstream.will(up.answer())
-    raw = body(route, mib * MIB)
-    status, answer, _ = await send(server, ROUTES[route], raw)
+    status, answer, _ = await send(server, ROUTES[route], body(route, mib * MIB))
     assert status == 200, answer
     messages = serve.upstream.last.body["messages"]
     assert len(messages) > 300 and "ops@posthaus.com" not in orjson.dumps(messages).decode()

@@ -76,8 +76,7 @@ async def test_a_name_in_thoughts_stands_for_its_own_value_in_another_history(
     tmp_path: Path, upstream: Upstream, route: str, remembers: bool
 ) -> None:
     said = {"reasoning_content": "the boss is [EMAIL_1]", "tool_calls": [up.called("f", "{}")]}
-    thoughtful = up.completion(None, "tool_calls", **said)
-    upstream.will(up.answer(thoughtful))
+    upstream.will(up.answer(up.completion(None, "tool_calls", **said)))
     async with start_in_process(tmp_path, toml(upstream) + MASKED) as server:
         status, first, _ = await send(server, route, _turn(route, JANE, []))
         key = server.key
@@ -97,8 +96,7 @@ async def test_signed_thoughts_go_back_as_they_were_whatever_comes_before_them(
 ) -> None:
     signed = [{"type": "reasoning.text", "text": "the boss is [EMAIL_1]", "signature": "c2lnbmVk"}]
     thoughts = {"reasoning": "the boss is [EMAIL_1]", "reasoning_details": signed}
-    thoughtful = up.completion(None, "tool_calls", tool_calls=[up.called("f", "{}")], **thoughts)
-    upstream.will(up.answer(thoughtful))
+    upstream.will(up.answer(up.completion(None, "tool_calls", tool_calls=[up.called("f", "{}")], **thoughts)))
     async with start_in_process(tmp_path, toml(upstream) + MASKED) as server:
         _, first, _ = await send(server, route, _turn(route, JANE, []))
         again = _turn(route, JANE, _items(first))

@@ -167,8 +167,7 @@ async def test_claude_code_calls_the_web_tools_by_the_printed_configuration(
             await up.stream(*up.text_stream([text]))(exchange)
 
     upstream.will(asking)
-    config = toml(upstream, messages=f"'{messages}'").replace("['assistant']", "['claude-alias']")
-    server = await serve(config)
+    server = await serve(toml(upstream, messages=f"'{messages}'").replace("['assistant']", "['claude-alias']"))
     text = client_text("claude-code", ClientSettings(server.url, "SvcLLM", 0, None))
     assert "ENABLE_TOOL_SEARCH=true" in text
     (tmp_path / "mcp.json").write_text(text[text.index("\n{") : text.index("\n}") + 2])

@@ -341,8 +341,7 @@ async def test_an_admin_makes_rotates_and_revokes_keys_but_not_the_one_in_use(se
     wish = {"name": "agent", "scopes": ["chat"], "per_minute": 5, "expires_days": 2}
     status, made = await ask("POST", body=wish)
     assert status == 200 and made["record"]["per_minute"] == 5 and "sha256" not in made["record"]
-    url = f"{server.ops_url}/api/v1/models"
-    assert (await send(server, url, method="GET", key=made["key"]))[0] == 200
+    assert (await send(server, f"{server.ops_url}/api/v1/models", method="GET", key=made["key"]))[0] == 200
     status, fresh = await ask("POST", f"/{made['record']['id']}/rotate")
     assert status == 200 and fresh["record"]["scopes"] == ["chat"] and fresh["key"] != made["key"]
     assert (await ask("DELETE", f"/{made['record']['id']}"))[0] == 200

@@ -564,8 +564,7 @@ async def test_an_upstream_that_fails_at_once_is_an_error_and_no_answer(serve: S
         (line,) = await stage.work(key)
         assert line["status"] == (502 if door.fails_by == "response" else told.status)
         kind = "2xx" if door.fails_by == "result" else "5xx"
-        endpoint = line["endpoint"]
-        assert await stage.metric("gateway_requests_total", endpoint=endpoint, status=kind) == 1
+        assert await stage.metric("gateway_requests_total", endpoint=line["endpoint"], status=kind) == 1
 
 
 @row("one line", (*DOORS, *ROUTES))

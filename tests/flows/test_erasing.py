@@ -70,8 +70,7 @@ async def test_what_a_running_gateway_has_yet_to_write_of_a_key_is_removed_too(
 ) -> None:
     upstream.will(up.answer())
     async with start_process(tmp_path, upstream_toml(upstream.url)) as server:
-        made = server.command("keys", "create", "--name", "gone", "--scope", "chat")
-        key = made.stdout.strip()
+        key = server.command("keys", "create", "--name", "gone", "--scope", "chat").stdout.strip()
         assert (await send(server, CHAT, ASK, key=key))[0] == 200
         for action in ("revoke", "erase"):
             assert server.command("keys", action, key.split("_")[1]).returncode == 0

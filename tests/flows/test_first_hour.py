@@ -113,8 +113,7 @@ async def test_the_tutorial_leads_from_a_clone_to_an_agent(tmp_path: Path, model
 def test_the_recipe_for_langchain_chats_and_embeds(gateway: GatewayProcess, folder: Path) -> None:
     (source,) = [block.text for block in RECIPES if block.kind == "python"]
     (folder / "langchain.key").write_text(gateway.key)
-    command = [python_of("clients"), "-c", here(source, gateway)]
-    done = ended(command, folder)
+    done = ended([python_of("clients"), "-c", here(source, gateway)], folder)
     assert done.stdout.strip().endswith(" 384"), done.stderr[-2000:]
 
 

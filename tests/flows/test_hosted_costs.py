@@ -19,8 +19,7 @@ SCOPES = ("chat", "responses", "web-search", "mcp:words")
 
 def spent(stage: Stage) -> dict[tuple[str, str], tuple[int, float]]:
     """`(model, tool)` -> calls and spend."""
-    config = stage.scene.server.config
-    rows = read_usage(config.state_dir / STATE_FILE, "2000-01-01", ["model", "tool"])
+    rows = read_usage(stage.scene.server.config.state_dir / STATE_FILE, "2000-01-01", ["model", "tool"])
     return {(row["model"], row["tool"]): (row["tool_calls"], row["spend"]) for row in rows}
 
 

@@ -145,5 +145,4 @@ async def test_a_search_that_failed_is_let_go_without_the_garbage_collector(stag
             stage.model.will(*[round_of(*parts, is_stream=is_stream) for parts in rounds])
             response = await respond(stage, stream=is_stream)
             assert kinds_of(response["output"]) == ["search!", "search!", "message"]
-        held = [each for each in errors_alive() if isinstance(each, GatewayError) and each not in before]
-        assert held == []
+        assert [each for each in errors_alive() if isinstance(each, GatewayError) and each not in before] == []

@@ -77,8 +77,7 @@ async def test_a_call_waits_for_approval_over_stored_responses(stage: Stage, app
     assert status == 200 and kinds(first["output"]) == ["mcp_list_tools", "mcp_approval_request"], first
     request = first["output"][-1]
     assert (request["name"], request["server_label"], stage.server.calls) == ("lookup", "words", [])
-    answer = approval_of(request, approve, reason="no!")
-    more = {"input": [answer], "previous_response_id": first["id"]}
+    more = {"input": [approval_of(request, approve, reason="no!")], "previous_response_id": first["id"]}
     status, second = await stage.respond(round_of("Done.", is_stream=False), **more)
     assert status == 200, second
     if approve:
@@ -102,8 +101,7 @@ async def test_an_approval_without_its_server_among_the_tools_is_refused(stage: 
     for tools in ([], [SEARCH], [{"type": "function", "name": "f", "parameters": {}}]):
         status, answer = await stage.respond(tools=tools, previous_response_id=first["id"], input=[approval])
         assert (status, answer["error"]["param"]) == (400, "tools") and "'words'" in answer["error"]["message"]
-    refusal = {**approval, "approve": False}
-    more = {"tools": [], "previous_response_id": first["id"], "input": [refusal]}
+    more = {"tools": [], "previous_response_id": first["id"], "input": [{**approval, "approve": False}]}
     status, _ = await stage.respond(round_of("Not deleted.", is_stream=False), **more)
     assert status == 200 and stage.server.calls == []
 
@@ -135,8 +133,7 @@ async def test_a_key_without_the_scope_is_told_its_name_before_anything_begins(
 
 @pytest.mark.parametrize("stage", ["always"], indirect=True)
 async def test_the_text_before_an_approved_call_is_of_the_same_message(stage: Stage) -> None:
-    asked = round_of("Let me see.", call("words__lookup", word="sea"), is_stream=False)
-    _, data = await stage.respond(asked)
+    _, data = await stage.respond(round_of("Let me see.", call("words__lookup", word="sea"), is_stream=False))
     more = {"input": [approval_of(data["output"][-1])], "previous_response_id": data["id"]}
     status, data = await stage.respond(round_of("Blue.", is_stream=False), **more)
     messages = stage.scene.sent[-1]["messages"]

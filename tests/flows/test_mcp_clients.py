@@ -70,8 +70,7 @@ async def test_an_official_client_connects_lists_and_calls_all_five_tools_well_a
 )
 async def test_an_official_client_with_a_wrong_key_fails_to_connect(site: WebToolsSite, client: str) -> None:
     plan = {"url": site.url, "key": "wrong", "mode": "auto", "calls": []}
-    command = client_command(client)
-    code, out, _ = await run([*command], orjson.dumps(plan))
+    code, out, _ = await run([*client_command(client)], orjson.dumps(plan))
     assert code != 0 and out == ""
 
 

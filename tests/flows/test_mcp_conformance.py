@@ -68,8 +68,7 @@ async def url(serve: Serve) -> AsyncIterator[str]:
 
 async def checks(build: str, url: str, folder: Path, *options: str) -> list[dict[str, str]]:
     """What one scenario found; `options` as for the suite's `server` command."""
-    command = [node(), str(BUILDS[build]), "server", "--url", url, *options, "-o", str(folder)]
-    _, out, err = await run(command)
+    _, out, err = await run([node(), str(BUILDS[build]), "server", "--url", url, *options, "-o", str(folder)])
     return reported(folder, out + err)
 
 

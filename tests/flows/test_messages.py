@@ -152,8 +152,7 @@ async def test_a_model_keeps_notes_with_the_sdks_own_memory_tool(
     upstream.will(*rounds, up.answer(up.completion("You take tea.")))
     memory = BetaAsyncLocalFilesystemMemoryTool(str(tmp_path))
     async with asyncio.timeout(LIMIT_S):
-        runner = client.beta.messages.tool_runner(**MODEL, messages=HELLO, tools=[memory])
-        message = await runner.until_done()
+        message = await client.beta.messages.tool_runner(**MODEL, messages=HELLO, tools=[memory]).until_done()
     assert message.content[0].type == "text" and message.content[0].text == "You take tea."
     assert (tmp_path / "memories" / "a.txt").read_text() == "Tea, no milk."
     assert "Tea, no milk." in upstream.last.body["messages"][-1]["content"]

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from tests.support import upstream as up
-from tests.support.asking import send
 from tests.support.gateways import Gateway
 from tests.support.model_clients import ai_sdk_command, python_of
 from tests.support.official import run_client
@@ -116,27 +115,3 @@ async def test_the_ai_sdk_calls_its_tool_and_goes_on_with_a_second_turn(
     history = upstream.last.body["messages"]
     assert [m["role"] for m in history] == ["user", "assistant", "tool", "assistant", "user", "assistant", "tool"]
     assert "Let me add." in str(history[1]["content"]) and "It is 5." in str(history[3]["content"])
-
-
-async def events_of(server: Gateway, **body: Any) -> list[Any]:
-    _, answer, _ = await send(server, "/v1/responses", {"model": "SvcLLM", "input": "x", **body})
-    return answer if isinstance(answer, list) else [answer]
-
-
-async def test_responses_and_events_fit_the_models_of_open_responses(server: Gateway, upstream: Upstream) -> None:
-    tool = {"type": "function", "name": "add", "parameters": {"type": "object"}}
-    upstream.will(up.answer(), up.answer(CALLS_WHOLE), up.answer(up.completion("cut", "length")))
-    wholes = [
-        await events_of(server),
-        await events_of(server, tools=[tool], tool_choice="auto"),
-        await events_of(server),
-    ]
-    upstream.will(up.stream(*up.text_stream()), up.stream(*CALLS_STREAM), up.stream(*up.text_stream(finish="length")))
-    streams = [await events_of(server, stream=True, instructions="x", tools=[tool]) for _ in range(3)]
-    upstream.will(up.stream(up.chunk({"reasoning": "2 and 2"}), *up.text_stream()))
-    streams.append(await events_of(server, stream=True))
-    upstream.will(up.stream(up.chunk({"content": "a"}), end=False))
-    failed = [event for event in await events_of(server, stream=True) if event["type"] != "error"]
-    given = {"responses": [each[0] for each in wholes], "events": [e for each in [*streams, failed] for e in each]}
-    report = await run_client([python_of("clients"), str(CLIENTS / "openresponses.py")], given)
-    assert report["known"] > 10 and report["problems"] == []

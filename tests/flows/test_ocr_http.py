@@ -146,8 +146,7 @@ async def still_alive(server: Gateway, ocr_url: str) -> None:
 
 
 async def test_a_body_over_the_limit_is_413_naming_it(server: Gateway, ocr_url: str) -> None:
-    request = body("Free OCR.", "data:image/png;base64," + "A" * 60_000_000)
-    status, answer = await post(server, request)
+    status, answer = await post(server, body("Free OCR.", "data:image/png;base64," + "A" * 60_000_000))
     assert status == 413
     assert "33554432" in answer["error"]["message"]
     await still_alive(server, ocr_url)

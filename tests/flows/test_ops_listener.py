@@ -21,8 +21,7 @@ async def asked(server: Gateway, path: str, **headers: str) -> tuple[int, str]:
     headers.setdefault("Host", server.ops_url.removeprefix("http://"))
     lines += [f"{name}: {value}" for name, value in headers.items() if value] + ["Connection: close"]
     async with asyncio.timeout(LIMIT_S):
-        port = int(server.ops_url.rpartition(":")[2])
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(server.ops_url.rpartition(":")[2]))
         writer.write("\r\n".join([*lines, "", ""]).encode())
         head, _, body = (await reader.read()).partition(b"\r\n\r\n")
         writer.close()

@@ -111,8 +111,7 @@ async def test_a_cut_answer_is_incomplete_with_its_reason(
 
 async def test_a_late_failure_is_an_error_then_failed(server: Gateway, upstream: Upstream) -> None:
     upstream.will(up.stream(up.chunk({"content": "Hel"}), end=False))
-    body = {"model": "SvcLLM", "input": "x", "stream": True}
-    _, events, _ = await send(server, "/v1/responses", body)
+    _, events, _ = await send(server, "/v1/responses", {"model": "SvcLLM", "input": "x", "stream": True})
     assert [event["type"] for event in events[-2:]] == ["error", "response.failed"]
     assert [event["sequence_number"] for event in events] == list(range(len(events)))
     error = events[-2]["error"]

@@ -106,8 +106,7 @@ async def test_a_blocked_stream_ends_incomplete_in_its_own_numbers(serve: Serve,
         + '[guardrail]\nenabled = "off"\n[sanitize]\nroutes = ["responses"]\n'
         + '[sanitize.actions.responses]\nCREDIT_CARD = "block"\n'
     )
-    pieces = up.response_stream(up.response("Pay 4539 1488 0343 6467 now"), 4)
-    upstream.will(up.stream(*pieces))
+    upstream.will(up.stream(*up.response_stream(up.response("Pay 4539 1488 0343 6467 now"), 4)))
     events = await read(server, input="x")
     assert "0343 6467" not in orjson.dumps(events).decode()
     assert [each["sequence_number"] for each in events] == list(range(len(events)))

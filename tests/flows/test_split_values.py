@@ -132,8 +132,7 @@ async def test_text_in_a_data_url_is_masked_inside(taking_files: Gateway, upstre
 
 async def test_streamed_arguments_with_a_masked_number_are_still_json(server: Gateway, upstream: Upstream) -> None:
     text = '{"card": 4539148803436467, "words": "my card 4539 1488 0343 6467"}'
-    pieces = up.call_chunks(up.called("pay", text), 1)
-    upstream.will(up.stream(*pieces, up.chunk({}, "tool_calls"), up.DONE))
+    upstream.will(up.stream(*up.call_chunks(up.called("pay", text), 1), up.chunk({}, "tool_calls"), up.DONE))
     _, events, _ = await ask(server, "/v1/responses", input="x", stream=True)
     deltas = "".join(each["delta"] for each in events if each["type"] == "response.function_call_arguments.delta")
     [done] = [each["arguments"] for each in events if each["type"] == "response.function_call_arguments.done"]

@@ -45,8 +45,7 @@ async def test_a_trace_reaches_the_upstream_and_the_log_and_ends_with_its_reques
 async def test_a_trace_of_a_tool_call_reaches_the_search_provider(serve: Serve) -> None:
     async with scripted_upstream() as upstream:
         upstream.will(answer({"results": []}))
-        toml = f'[search]\nprovider = "searxng"\nbase_url = "{upstream.url}"\ncache_ttl_s = 0\n'
-        gateway = await serve(toml)
+        gateway = await serve(f'[search]\nprovider = "searxng"\nbase_url = "{upstream.url}"\ncache_ttl_s = 0\n')
         params = {**SEARCH["params"], "_meta": {"traceparent": PARENT}}  # type: ignore[dict-item]
         await post(gateway, "/tools/websearch/mcp", {**SEARCH, "params": params})
         await post(gateway, "/tools/websearch/mcp", SEARCH, traceparent=PARENT)

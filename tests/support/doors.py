@@ -146,8 +146,7 @@ class Play:
         """An answer in Anthropic's form."""
         block: Any = text or ""
         if call is not None:
-            function = call["function"]
-            given = orjson.loads(function["arguments"])
+            given = orjson.loads(call["function"]["arguments"])
             block = {"type": "tool_use", "id": "call_1", "name": "send", "input": given}
         counts = {"input_tokens": usage["prompt_tokens"], "output_tokens": usage["completion_tokens"]}
         message = up.message(block, stop="end_turn" if call is None else "tool_use", usage=counts)

@@ -33,8 +33,7 @@ async def key_adder(url: str, key: str) -> AsyncIterator[str]:
         runner = web.AppRunner(app, access_log=None)
         await runner.setup()
         try:
-            site = web.TCPSite(runner, "127.0.0.1", 0)
-            await site.start()
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
             yield f"http://127.0.0.1:{runner.addresses[0][1]}/mcp"
         finally:
             await runner.cleanup()

@@ -65,8 +65,7 @@ async def serving(site: Site) -> AsyncIterator[Site]:
     app.router.add_route("*", "/{rest:.*}", site._answer)
     runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=0.1)
     await runner.setup()
-    listener = web.TCPSite(runner, "127.0.0.1", 0)
-    await listener.start()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
     site.port = runner.addresses[0][1]
     try:
         yield site
