@@ -24,7 +24,7 @@ BUDGETS = {
     "config": 875,
     "console": 0,
     "embedded": 345,
-    "engines": 17167,
+    "engines": 17174,
     "geometry": 1019,
     "mcp": 780,
     "ocr": 4680,

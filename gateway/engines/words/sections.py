@@ -70,8 +70,8 @@ class FenceReader:
     def __init__(self) -> None:
         self.opening = self.closing = ""
         self._run = ""
-        self._quotes = self._around_item = re.compile("")
-        self._width = self._inner = self._item_width = 0
+        self._quotes = re.compile("")
+        self._width = self._inner = self._item_width = self._item_quotes = 0
 
     def read(self, line: str) -> bool:
         """Takes the next line, without its line ending. Whether it belongs to a fence."""
@@ -86,8 +86,8 @@ class FenceReader:
                     self.opening = self.closing = ""
                 return True
             self.opening = self.closing = ""
-        indent = self._around_item.match(line)
-        if indent is not None and line[indent.end() :] and indent.end() < self._item_width:
+        indent = _indent(line, self._item_quotes)
+        if indent < self._item_width and line[indent:]:
             self._item_width = 0
         found = _FENCE_LINE.match(line)
         if found is None or self._is_code(found[1]):
@@ -106,13 +106,23 @@ class FenceReader:
 
     def _begin_item(self, before: str) -> None:
         """Know the list item whose text begins behind `before`, and the quotes that it stands in."""
-        self._item_width = len(before)
-        self._around_item = re.compile(rf"(?: *>){{0,{before.count('>')}}} *")
+        self._item_width, self._item_quotes = len(before), before.count(">")
 
     def _is_code(self, before: str) -> bool:
         """Whether a fence is indented so far that it is code by itself."""
         inner = before.rstrip(" ")
         return len(before) - max(len(inner), self._item_width if not inner.strip(" >") else 0) > (4 if inner else 3)
+
+
+def _indent(line: str, quotes: int) -> int:
+    """The column at which a line's text begins, behind the marks of at most so many quotes."""
+    column = 0
+    for part in line.split(">", quotes):
+        column += len(part) - len(part.lstrip(" "))
+        if part.strip(" "):
+            break
+        column += 1
+    return column
 
 
 MOST_CHARS = 1_800
