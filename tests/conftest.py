@@ -31,12 +31,14 @@ MEMORY_BYTES = 4 << 30
 """What must be free in memory for the folders of a run: they hold up to half of it."""
 DEAR_CLIENTS = re.compile(r"^(?:from|import) (?:anthropic|mcp)\b", re.MULTILINE)
 """Official clients whose types take a second and more to import, in each test process."""
+ALL_SLOW = re.compile(r"^pytestmark = .*\bmark\.slow\b", re.MULTILINE)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """A run without slow tests does not even import the files of the dear clients."""
+    """A run without slow tests does not even import the files that have no others."""
     if "not slow" in config.option.markexpr and collection_path.match("test_*.py"):
-        return True if DEAR_CLIENTS.search(_source(collection_path)) else None
+        source = _source(collection_path)
+        return True if DEAR_CLIENTS.search(source) or ALL_SLOW.search(source) else None
     return None
 
 

@@ -26,6 +26,7 @@ from tests.support.sockets import opened
 from tests.support.talks import ROUTES, Talk, Turn, read_response
 from tests.support.upstream import Upstream
 
+pytestmark = pytest.mark.slow  # each backend on each route, by each kind of client
 MODES = [pytest.param(False, id="whole"), pytest.param(True, id="stream")]
 THINKING: dict[str, Any] = {"thinking": {"type": "enabled", "budget_tokens": 1024}}
 
@@ -50,9 +51,7 @@ async def test_a_plain_answer(serve: Serve, upstream: Upstream, backend: Backend
     assert (turn.status, turn.text) == (200, FINAL), (turn.raw, refused)
 
 
-@pytest.mark.parametrize(
-    "careful", [pytest.param(False, id="all", marks=pytest.mark.slow), pytest.param(True, id="documented")]
-)
+@pytest.mark.parametrize("careful", [False, True], ids=["all", "documented"])
 @pytest.mark.parametrize("stream", MODES)
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name.replace(" ", "-"))

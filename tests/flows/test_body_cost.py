@@ -12,6 +12,7 @@ from tests.support import upstream as up
 from tests.support.asking import send
 from tests.support.gateways import Serve, upstream_toml
 
+pytestmark = pytest.mark.slow  # megabytes
 MIB = 1 << 20
 _SANITIZED = "[sanitize]\nroutes = ['chat', 'responses']\n[guardrail]\nenabled = 'off'\n"
 
@@ -78,7 +79,7 @@ async def test_embeddings_take_half_the_text_of_other_routes(serve: Serve) -> No
 
 
 @pytest.mark.parametrize("route", ["chat", "responses", "messages"])
-@pytest.mark.parametrize("mib", [4, pytest.param(26, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("mib", [4, 26])
 async def test_what_coding_agents_send_reaches_the_model(serve: Serve, route: str, mib: int) -> None:
     """A conversation of 4 MB made of calls and results, and an image of 20 MB."""
     server = await serve(upstream_toml(serve.upstream.url) + _SANITIZED)

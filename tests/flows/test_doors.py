@@ -44,6 +44,7 @@ from tests.support.gateways import Serve, start_in_process
 from tests.support.hosted_search import SEARCH
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.slow  # each promise at every door
 JANE, BOB = "jane.doe@posthaus.org", "bob.ray@posthaus.org"
 LIMIT_S = 10.0
 PASSWORD = "tR4vel!ing77"
@@ -196,7 +197,6 @@ async def test_a_name_that_was_typed_into_an_item_is_nobodys(masked: Stage, door
     assert told.text == f"your boss is [EMAIL_1], your client is {BOB}."
 
 
-@pytest.mark.slow  # on every door, with all that carries state
 @row("stored state", cases=[f"typed later, {how}" for how in CARRIERS])
 async def test_a_name_that_is_typed_later_stays_as_it_is(masked: Stage, door: Door, case: str) -> None:
     masked.will(Play(says=introduced, searches=lambda _: "weather"))
@@ -236,7 +236,6 @@ async def test_what_is_stored_is_shown_with_values_to_its_owner_alone(masked: St
     assert (await masked.ask("GET", path, key=other))[0] == 404
 
 
-@pytest.mark.slow  # on every door, with all that carries state
 @row("stored state", cases=[f"rotated, {how}" for how in CARRIERS])
 async def test_a_key_that_was_rotated_goes_on_with_what_the_first_has_stored(
     masked: Stage, door: Door, case: str
@@ -396,7 +395,6 @@ async def test_another_key_never_sees_a_value(masked: Stage, door: Door) -> None
 
 
 @row("ends with its key", cases=("revoked", "expired"))
-@pytest.mark.slow
 async def test_what_runs_ends_with_its_key(plain: Stage, door: Door, case: str) -> None:
     key, held = plain.make_key(), plain.will(Play(holds=True))
     async with door.opened(plain, key) as way, asking(way, held) as task:
@@ -489,7 +487,6 @@ async def burst(stage: Stage, door: Door, key: str, text: str, fields: dict[str,
 
 
 @row("reserved before", (*DOORS, *ROUTES), ("output", "output by another field", "hidden output", "input"))
-@pytest.mark.slow
 async def test_calls_at_once_never_exceed_a_budget_together(plain: Stage, door: Door, case: str) -> None:
     """The model says as much as it was allowed by any field, or thinks so much and shows a word of it, or reads every
     character that it gets."""
@@ -615,7 +612,6 @@ async def test_a_client_that_leaves_ends_its_call_unless_it_runs_in_the_backgrou
 
 
 @row("drain", (*DOORS, *ROUTES[1::2]))
-@pytest.mark.slow
 async def test_what_outlasts_a_drain_ends_with_an_error(plain: Stage, door: Door) -> None:
     held = plain.will(Play(holds=True))
     async with door.opened(plain) as way, asking(way, held) as task:
@@ -654,14 +650,12 @@ async def test_a_body_or_message_that_is_too_large_is_refused(small: Stage, door
 @pytest.mark.parametrize(
     "more", [b"\0\x80\0\0\0\0" * 4_100, b"\x8a\x80\0\0\0\0" * 20_100], ids=["empty frames", "pongs"]
 )
-@pytest.mark.slow
 async def test_a_socket_that_sends_frames_without_end_is_told_and_closed(plain: Stage, more: bytes) -> None:
     answer = await asyncio.wait_for(unfinished(plain, SOCKET, plain.server.key, more), LIMIT_S)
     assert b"too many small frames" in answer
 
 
 @row("unfinished")
-@pytest.mark.slow
 async def test_a_body_or_message_without_an_end_is_not_waited_for(small: Stage, door: Door) -> None:
     task = asyncio.create_task(unfinished(small, door, small.server.key))
     await asyncio.wait({task}, timeout=LIMIT_S)
@@ -682,7 +676,6 @@ async def test_a_bad_body_or_message_is_a_call_of_the_minute(plain: Stage, door:
 JUNK = [{"a": 1}] * 40_000
 
 
-@pytest.mark.slow  # what is measured is memory
 @row("what waits is small")
 async def test_what_waits_for_a_slot_is_not_decoded(plain: Stage, door: Door) -> None:
     key, held = plain.make_key(concurrent=1), plain.will(Play(holds=True))
@@ -696,7 +689,6 @@ async def test_what_waits_for_a_slot_is_not_decoded(plain: Stage, door: Door) ->
             await until(lambda: sys.getallocatedblocks() - before < len(JUNK), LIMIT_S)
 
 
-@pytest.mark.slow  # looks through all objects
 @row("nothing is left")
 async def test_a_closed_connection_leaves_nothing_for_the_garbage_collector(plain: Stage, door: Door) -> None:
     async def once() -> None:

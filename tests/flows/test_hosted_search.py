@@ -57,6 +57,7 @@ def part_of(recorded: Any) -> Any:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+@pytest.mark.slow  # all cases
 async def test_an_answer_is_the_same_streamed_and_whole(stage: Scene, case: Case) -> None:
     made = []
     for is_stream in (True, False):

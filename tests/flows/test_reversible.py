@@ -167,7 +167,8 @@ def opened(value: Any) -> Any:
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize(("arguments", "wanted"), ARGUMENTS)
-@pytest.mark.parametrize("size", [1, pytest.param(5, marks=pytest.mark.slow), 1_000])
+@pytest.mark.parametrize("size", [1, 5, 1_000])
+@pytest.mark.slow  # every spelling, at every cut
 async def test_arguments_are_restored_however_they_are_spelt_and_nested(
     server: Gateway, upstream: Upstream, path: str, arguments: str, wanted: Any, size: int
 ) -> None:

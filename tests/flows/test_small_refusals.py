@@ -86,6 +86,7 @@ REVEALING = [
 
 @pytest.mark.parametrize("text", REVEALING)
 @pytest.mark.parametrize("status", [400, 422, 429, 500, 503])
+@pytest.mark.slow  # every refusal on every route
 async def test_an_upstreams_address_reaches_no_caller(server: Gateway, text: str, status: int) -> None:
     host = server.upstream.url.split("/")[2]
     message = text.format(host=host)

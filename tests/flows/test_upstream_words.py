@@ -41,6 +41,7 @@ def lines(server: Gateway) -> list[Any]:
 @pytest.mark.parametrize("path", [CHAT, RESPONSES, MESSAGES])
 @pytest.mark.parametrize("status", STATUSES)
 @pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.slow  # every status on every route
 async def test_its_words_are_told_and_what_helps(server: Gateway, path: str, status: int, stream: bool) -> None:
     words = f"the GPU is gone, {PROMPT}, key {KEY}, at http://10.1.2.3:8000/v1 " + "and so on " * 60
     server.upstream.will(failure(status, words))

@@ -149,6 +149,7 @@ def test_a_stream_cut_anywhere_decides_about_addresses_as_a_whole_text(size: int
 ENDLESS = ["<a ", "](", '<a="', "[EMAIL_1]", '<a b="//x/[EMAIL_1]', "](//x/[EMAIL_1]", "\\", "&#47;[EMAIL_1]", "url("]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ENDLESS)
 def test_what_has_no_end_is_read_in_work_that_grows_with_its_length(unit: str) -> None:
     assert growth(whole, lambda size: unit * (size // len(unit)) + "[EMAIL_1]", 20_000) < 2.5

@@ -106,6 +106,7 @@ def _words_of(shape: list[str]) -> str:
     return "".join("".join(piece.split()) for piece in shape if piece[0] != "\0")
 
 
+@pytest.mark.slow  # random trees
 @pytest.mark.parametrize("seed", range(400))
 def test_the_markdown_of_a_tree_is_read_as_the_tree(seed: int) -> None:
     markup = _Tree(seed).blocks()

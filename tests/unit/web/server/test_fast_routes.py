@@ -145,6 +145,7 @@ REQUESTS = [
 
 
 @pytest.mark.parametrize(("requests", "begins"), REQUESTS)
+@pytest.mark.slow  # waits for connections to close
 async def test_the_fast_way_in_answers_as_the_applications_own_and_keeps_the_connection_alike(
     port: int, app: web.Application, requests: str, begins: str
 ) -> None:
