@@ -35,7 +35,7 @@ BUDGETS = {
     "schemas": 242,
     "services": 5905,
     "shared_state": 1179,
-    "tests": 40986,
+    "tests": 40989,
     "top": 921,
     "web": 3795,
     "wire": 7215,
