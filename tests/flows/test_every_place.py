@@ -140,5 +140,6 @@ async def test_no_place_of_an_answer_lets_a_secret_in(serve: Serve, upstream: Up
 
     frames = (await answer_with([]))[1].count("\n\n")
     tried = cases(sample)
-    step = -(-len(tried) // 10)
+    # What is masked in one place of a stream that is relayed has all the others decoded, so each is tried alone there.
+    step = len(tried) if path == CHAT and is_stream else -(-len(tried) // 10)
     assert [str(case) for start in range(step) for case in await leaks_of(tried[start::step])] == []
