@@ -67,7 +67,6 @@ async def setup(tmp_path: Path) -> AsyncIterator[PoolSetup]:
 
 
 async def test_a_worker_whose_loop_is_stuck_is_killed_and_replaced(setup: PoolSetup) -> None:
-    logged = collect_events()
     async with setup.pool(WatchdogSettings(start_s=30, check_s=0.1), "stuck_s = 3\n") as pool:
         victim, other = sorted(pool.pids())
         os.kill(victim, signal.SIGSTOP)
@@ -75,7 +74,6 @@ async def test_a_worker_whose_loop_is_stuck_is_killed_and_replaced(setup: PoolSe
         assert other in pool.pids()
         assert await setup.ask() == 200
         assert pool.is_fresh()
-        assert not logged("worker_relieved")  # the other one answered
 
 
 async def test_a_worker_that_keeps_dying_is_started_with_growing_pauses(setup: PoolSetup) -> None:
