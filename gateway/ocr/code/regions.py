@@ -33,9 +33,8 @@ LEAST_SHARE = 0.25
 MAX_LEFT, MAX_GUTTER = 9.0, 6.0
 # A line narrower than so many heights has too few letters for a rhythm: its place decides.
 SHORT = 6.0
-# A listing's columns left of its sure lines: so many rows, this share of the block's, and of all that lies there
-# this share on its rows.
-MIN_COLUMN_ROWS, COLUMN_SHARE = 3, 0.8
+# A listing has names left of its sure lines on this share of their rows.
+COLUMN_SHARE = 0.8
 # A row above or below joins when it is on the block's grid, nearer than so many distances of rows, and all its
 # pieces have this rhythm at the block's pitch; on four drawn editors short pieces of code had .15 and more, those of
 # status bars .05 to .2.
