@@ -35,7 +35,7 @@ BUDGETS = {
     "schemas": 242,
     "services": 5905,
     "shared_state": 1179,
-    "tests": 40987,
+    "tests": 40982,
     "top": 921,
     "web": 3795,
     "wire": 7215,

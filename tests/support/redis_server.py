@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from gateway.shared_state.redis_state import RedisConnection
 from tests.support.ports import free_port
 
 pytest.importorskip("redis", reason="the [redis] extra is not installed")
@@ -74,3 +75,11 @@ async def running_redis(folder: Path) -> AsyncIterator[RedisServer]:
         yield server
     finally:
         await server.stop()
+
+
+async def until_up(connection: RedisConnection) -> None:
+    """Wait until a connection counts its Redis as up again, at most ten seconds."""
+    async with asyncio.timeout(10):
+        while not connection.is_up:
+            connection.check_if_due()
+            await asyncio.sleep(0.02)

@@ -105,7 +105,7 @@ class FenceReader:
         return True
 
     def _begin_item(self, before: str) -> None:
-        """Know the list item whose text begins behind `before`, and the quotes that it stands in."""
+        """Store the width of a list item's prefix `before`, such as `> - `, and how many quotes contain the item."""
         self._item_width, self._item_quotes = len(before), before.count(">")
 
     def _is_code(self, before: str) -> bool:

@@ -17,7 +17,7 @@ from gateway.shared_state.port import StateDown
 from gateway.shared_state.redis_state import RedisConnection, RedisTimes
 from gateway.shared_state.sqlite_state import STATE_FILE, StateFile
 from tests.support.clocks import Clock
-from tests.support.redis_server import RedisServer, running_redis
+from tests.support.redis_server import RedisServer, running_redis, until_up
 
 DAY_S = 86_400
 PRICES = PriceList([Price("SvcLLM", input_per_million=2.0), Price("websearch-search", tool_call=0.25)])
@@ -130,12 +130,6 @@ class Machine:
         assert of_all
         return {" ".join(row[name] for name in by): row["requests"] for row in rows}
 
-    async def until_up(self) -> None:
-        async with asyncio.timeout(10):
-            while not self.redis.is_up:
-                self.redis.check_if_due()
-                await asyncio.sleep(0.02)
-
     async def close(self) -> None:
         await self.redis.close()
         await self.file.close()
@@ -209,7 +203,7 @@ async def test_what_was_used_during_an_outage_is_told_afterwards_and_once(
         await two.reader.read("2026-11-01", ["key"])
     await (server.start() if loses_data else server.unlock("not-a-real-password"))
     for machine in machines:
-        await machine.until_up()
+        await until_up(machine.redis)
         await machine.book.write()
         await machine.book.write()
     assert await one.requests("key") == {"k1": 7, "k2": 1}
@@ -276,7 +270,7 @@ async def test_the_command_sums_over_machines_and_names_the_keys_of_redis(
 
 async def test_who_used_it_is_told_of_all_machines(machines: list[Machine]) -> None:
     for number, machine in enumerate(machines):
-        await machine.until_up()
+        await until_up(machine.redis)
         machine.book.add(UsageKey("k1", "SvcLLM"), Used(5), who=("user_a", f"session_{number}"))
         await machine.use()
     assert await machines[0].requests("user") == {"user_a": 2}

@@ -1,6 +1,5 @@
 """A real Redis that is killed, paused, read-only, given a new password, or slow: counts go on, none is lost."""
 
-import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
@@ -11,7 +10,7 @@ from gateway.shared_state.fallback import FallbackCounters, FallbackEntries
 from gateway.shared_state.port import Amount, Entry, StateDown
 from gateway.shared_state.redis_state import RedisConnection, RedisCounters, RedisEntries, RedisTimes
 from gateway.shared_state.sqlite_state import SqliteCounters, SqliteEntries, StateFile
-from tests.support.redis_server import RedisServer, running_redis
+from tests.support.redis_server import RedisServer, running_redis, until_up
 from tests.support.waiting import eventually
 
 PASSWORD = "not-a-real-password"
@@ -36,12 +35,6 @@ class Machine:
 
     async def total(self) -> int:
         return (await self.counters.reserve([Amount("day:k", 0, None, self.ends_at)])).totals[0]
-
-    async def until_up(self) -> None:
-        async with asyncio.timeout(10):
-            while not self.redis.is_up:
-                self.redis.check_if_due()
-                await asyncio.sleep(0.02)
 
     async def close(self) -> None:
         await self.redis.close()
@@ -92,7 +85,7 @@ async def test_a_budget_is_divided_and_no_count_lost(kind: str, server: RedisSer
     assert 40 <= granted <= 55  # what was left is 50; each takes its half of it, rounded up to whole requests
     await come_back(server)
     for each in machines:
-        await each.until_up()
+        await until_up(each.redis)
     totals = [await each.total() for each in machines]
     assert totals[0] == totals[1] >= 50 + granted  # a command that was not answered in time may count twice, never not
     assert totals[0] <= 50 + granted + 20 and not await one.spend(60, 100)
@@ -118,7 +111,7 @@ async def test_what_is_stored_while_redis_is_away_is_found_then_and_is_the_newer
             await two.get("k", "unknown")
     await come_back(server)
     for each in machines:
-        await each.until_up()
+        await until_up(each.redis)
     for name in ("name", "meanwhile"):
         assert await one.get("k", name) == b"newer"
     assert await two.get("k", "unknown") is None
